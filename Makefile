@@ -1,0 +1,77 @@
+# Every target sets up what it needs by itself, once. `make` alone lists them.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+# Tests wait on a cluster more than they compute, so four workers suit two cores.
+WORKERS ?= 4
+PYTEST := $(PY) -m pytest
+DIR ?= .testbed/dev
+NODES ?= 3
+SPOT ?= 3
+PACKAGES := $(patsubst %/__init__.py,%,$(wildcard */__init__.py)) tests
+
+.PHONY: help test check unit integration e2e demo up down bench fmt lock binaries clean
+
+help:  ## Print every target with one sentence.
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+test: check binaries  ## Run everything: checks, unit, integration and end-to-end tests (what CI runs).
+	$(PYTEST) tests -n $(WORKERS) --cov --cov-report=term:skip-covered
+
+check: $(READY)  ## Check format, lint, types and import contracts; change nothing.
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports
+
+unit: $(READY)  ## Run the unit tests: logic only, no cluster, seconds.
+	$(PYTEST) tests/unit
+
+integration: binaries  ## Run the tests against a real control plane.
+	$(PYTEST) tests/integration -n $(WORKERS)
+
+e2e: binaries  ## Run the tests of the whole product, commands and demo included.
+	$(PYTEST) tests/e2e -n $(WORKERS)
+
+demo: binaries  ## Show the main job on a control plane of its own, then remove it.
+	$(PY) -m testbed demo
+
+up: binaries  ## Start a control plane and leave it running (DIR=, NODES=, SPOT=); prints its KUBECONFIG.
+	@$(PY) -m testbed up --dir $(DIR) --nodes $(NODES) --spot $(SPOT)
+
+down: $(READY)  ## Stop the control plane that `make up` started and remove what it left.
+	@$(PY) -m testbed down --dir $(DIR)
+
+bench: binaries  ## Measure speed and memory on this machine, repeated, with the spread.
+	$(PY) -m bench
+
+fmt: $(READY)  ## Format the code and apply the safe fixes of the linter.
+	$(PY) -m ruff format .
+	$(PY) -m ruff check --fix .
+
+lock: $(READY)  ## Pin requirements*.txt again from requirements*.in.
+	@for name in requirements requirements-dev; do \
+	  $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	    --no-emit-index-url --custom-compile-command 'make lock' $$name.in -o $$name.txt; done
+
+binaries: $(READY)  ## Find or build the control plane's binaries (about ten minutes the first time).
+	@$(PY) -m testbed binaries
+
+clean:  ## Remove what the other targets made in this folder (the binary cache stays).
+	@if [ -x $(PY) ]; then $(PY) -m testbed down --all; fi
+	rm -rf $(VENV) .testbed .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage* build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): requirements-dev.txt requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "spotshift needs Python 3.11 or newer; set PYTHON=")'
+	@$(PYTHON) -m venv $(VENV) || { echo "cannot create $(VENV): install the venv module (Debian: python3-venv)" >&2; exit 1; }
+	@echo "installing the pinned Python packages into $(VENV)"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@

@@ -1,0 +1,111 @@
+"""The control plane's binaries: taken as found when their version matches, else built once into a cache."""
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed import build, golang, pins
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One program of the control plane."""
+
+    name: str
+    project: str
+    """Whose version it carries: a key of `pins.versions()`."""
+    version_args: tuple[str, ...] = ("--version",)
+
+
+COMPONENTS = (
+    Component("etcd", "etcd"),
+    Component("kube-apiserver", "kubernetes"),
+    Component("kube-controller-manager", "kubernetes"),
+    Component("kube-scheduler", "kubernetes"),
+    Component("kubectl", "kubernetes", ("version", "--client")),
+    Component("kwok", "kwok"),
+    Component("metrics-server", "metrics-server"),
+)
+
+Binaries = Mapping[str, Path]
+
+
+def ensure(environ: Mapping[str, str], *, report: build.Report) -> Binaries:
+    """Every binary by name. Builds what is not there; two callers at once build it once."""
+    found = dict(_found(environ))
+    if len(found) == len(COMPONENTS):
+        return found
+    cached = pins.cache_dir(environ) / f"bin-{pins.cache_key()}"
+    if not cached.exists():
+        with _locked(cached.with_suffix(".lock"), on_wait=report.waiting):
+            if not cached.exists():
+                _build(cached, environ, report=report)
+    return {component.name: found.get(component.name, cached / component.name) for component in COMPONENTS}
+
+
+def built_tool(environ: Mapping[str, str], name: str, *, report: build.Report) -> Path:
+    """A program of our own from the module's Go sources, such as a reference implementation for a test."""
+    cached = pins.cache_dir(environ) / f"bin-{pins.cache_key()}"
+    ensure({**environ, "KUBEBUILDER_ASSETS": "", "PATH": ""} if not cached.exists() else environ, report=report)
+    return cached / name
+
+
+def matches(printed: str, wanted: str) -> bool:
+    """Same major and minor version: patches of one minor serve the same API."""
+    found = re.search(r"\bv?(\d+)\.(\d+)\.\d+", printed)
+    return found is not None and [found[1], found[2]] == wanted.split(".")[:2]
+
+
+def _found(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    wanted = pins.versions()
+    places = [environ.get("KUBEBUILDER_ASSETS", ""), environ.get("PATH", "")]
+    for component in COMPONENTS:
+        for place in filter(None, places):
+            path = shutil.which(component.name, path=place)
+            if path and matches(_printed_version(path, component), wanted[component.project]):
+                yield component.name, Path(path)
+                break
+
+
+def _printed_version(path: str, component: Component) -> str:
+    try:
+        asked = subprocess.run(
+            [path, *component.version_args], capture_output=True, text=True, check=False, timeout=20
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return asked.stdout
+
+
+def _build(target: Path, environ: Mapping[str, str], *, report: build.Report) -> None:
+    """Build into a folder beside the target and rename it last: the target is complete or absent.
+
+    Compiled packages stay in Go's own cache, so an interrupted build goes on where it was.
+    """
+    staging = target.with_suffix(".partial")
+    staging.mkdir(parents=True, exist_ok=True)
+    build.install(golang.find(environ), staging, environ, report=report)
+    (staging / "server").replace(staging / "etcd")  # the main package of etcd's server module
+    staging.rename(target)
+
+
+@contextmanager
+def _locked(path: Path, *, on_wait: Callable[[], None]) -> Iterator[None]:
+    """Hold an advisory lock; the kernel drops it with the process, so a killed build blocks nobody."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            on_wait()
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

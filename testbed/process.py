@@ -1,0 +1,84 @@
+"""Start and stop the processes of a test bed, and recognise them again after a crash.
+
+A process is ours if its environment carries the marker of the test bed's folder. That holds even when the
+launcher was killed between starting a child and writing its pid down, and a reused pid never matches.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+MARKER = "SPOTSHIFT_TESTBED"
+NAME = "SPOTSHIFT_TESTBED_PROCESS"
+
+
+def start(
+    name: str, command: Sequence[str | Path], *, home: Path, log: Path, env: Mapping[str, str] | None = None
+) -> psutil.Process:
+    """Start one process in a session of its own, marked as belonging to the test bed in `home`."""
+    with log.open("ab") as output:
+        child = subprocess.Popen(
+            [str(part) for part in command],
+            env={**(os.environ if env is None else env), MARKER: str(home.resolve()), NAME: name},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    child.returncode = 0  # it is meant to outlive this handle, which would complain about that
+    return psutil.Process(child.pid)
+
+
+def has_ended(process: psutil.Process) -> bool:
+    """Gone, or only waiting to be collected by its parent."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def running(home: Path) -> list[tuple[str, psutil.Process]]:
+    """Living processes of the test bed in `home` with the names they were started under, children included."""
+    marker = str(home.resolve())
+    found = []
+    for process in psutil.process_iter():
+        environ = _environ(process)
+        if environ.get(MARKER) == marker and process.pid != os.getpid():
+            found.append((environ.get(NAME, ""), process))
+    return found
+
+
+def stop(processes: Iterable[psutil.Process], *, grace_seconds: float) -> None:
+    """Ask each to end, wait, then kill what is left. One that ended by itself is fine."""
+    asked = [process for process in processes if _signal(process, signal.SIGTERM)]
+    _, stubborn = psutil.wait_procs(asked, timeout=grace_seconds)
+    psutil.wait_procs([process for process in stubborn if _signal(process, signal.SIGKILL)], timeout=10)
+
+
+def wait_for_end(pid: int, *, every_seconds: float = 0.5) -> None:
+    """Return when the process has ended."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        while process.is_running() and not has_ended(process):
+            time.sleep(every_seconds)
+
+
+def _signal(process: psutil.Process, number: signal.Signals) -> bool:
+    try:
+        process.send_signal(number)
+    except psutil.NoSuchProcess:
+        return False
+    return True
+
+
+def _environ(process: psutil.Process) -> dict[str, str]:
+    try:
+        return {} if has_ended(process) else dict(process.environ())
+    except psutil.Error:
+        return {}

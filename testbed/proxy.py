@@ -1,0 +1,291 @@
+"""A proxy between a client and the apiserver that misbehaves by rules a test sets while it runs.
+
+It speaks HTTP/1.1 over TLS on both sides and passes every piece of an answer on as it comes, so watches stay
+live. The token of the client goes through; a client without one is served as cluster administrator.
+"""
+
+import asyncio
+import json
+import ssl
+import threading
+from collections.abc import AsyncIterator, Coroutine
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import h11
+
+from testbed import faults, pki
+from testbed.bed import ControlPlane
+
+T = TypeVar("T")
+READ_BYTES = 65536
+SLOW_STEP_SECONDS = 0.05
+
+
+class _Cut(Exception):
+    """Drop the client's connection now."""
+
+
+@dataclass(slots=True)
+class FaultProxy:
+    """Runs in a thread of its own between `start` and `stop`; use it as a context manager."""
+
+    bed: ControlPlane
+    rules: faults.Rules = field(default_factory=faults.Rules)
+    requests: list[faults.Request] = field(default_factory=list)
+    """Every request seen, in order."""
+    port: int = 0
+    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
+    _thread: threading.Thread | None = None
+    _listener: asyncio.Server | None = None
+    _clients: set[asyncio.Task[None]] = field(default_factory=set)
+
+    @property
+    def server(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
+
+    def kubeconfig(self, path: Path, *, token: str | None = None) -> Path:
+        """Write a kubeconfig that leads through the proxy, as the token's user or as administrator."""
+        user = {"token": token} if token else {}
+        return pki.kubeconfig(path, server=self.server, ca=self.bed.layout.ca.bundle(), user=user)
+
+    def start(self) -> Self:
+        self._thread = threading.Thread(target=self._loop.run_forever, name="fault-proxy", daemon=True)
+        self._thread.start()
+        self.accept()
+        return self
+
+    def stop(self) -> None:
+        """Close everything and end the thread."""
+        self.refuse()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        if self._thread is not None:
+            self._thread.join()
+        self._loop.close()
+
+    def refuse(self) -> None:
+        """From now on connections are refused, and open ones are cut."""
+        self._run(self._close())
+
+    def accept(self) -> None:
+        """Listen (again), on the same port as before."""
+        self._run(self._listen())
+
+    def cut_all(self) -> None:
+        """Break every open connection at once; new ones are welcome."""
+        self._run(self._cut_clients())
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        future: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
+        return future.result(timeout=10)
+
+    async def _listen(self) -> None:
+        if self._listener is not None:
+            return
+        pair = self.bed.layout.ca.server("fault-proxy")
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(pair.cert, pair.key)
+        context.set_alpn_protocols(["http/1.1"])
+        self._listener = await asyncio.start_server(self._accepted, "127.0.0.1", self.port, ssl=context)
+        self.port = self._listener.sockets[0].getsockname()[1]
+
+    async def _close(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+        await self._cut_clients()
+
+    async def _cut_clients(self) -> None:
+        clients = list(self._clients)
+        for client in clients:
+            client.cancel()
+        await asyncio.gather(*clients, return_exceptions=True)
+
+    async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a callback of start_server runs in a task
+        self._clients.add(task)
+        upstream = _Upstream(self.bed)
+        try:
+            await self._serve(_Side(h11.Connection(h11.SERVER), reader, writer), upstream)
+        except (_Cut, OSError, ssl.SSLError, h11.RemoteProtocolError, asyncio.CancelledError):
+            pass  # a broken connection is this program's trade; the client learns it by the abort below
+        finally:
+            self._clients.discard(task)
+            upstream.close()
+            writer.transport.abort()
+
+    async def _serve(self, client: "_Side", upstream: "_Upstream") -> None:
+        while True:
+            request = await client.event()
+            if not isinstance(request, h11.Request):
+                return
+            body = b"".join([part async for part in client.body()])
+            seen = faults.parse(request.method.decode(), request.target.decode())
+            self.requests.append(seen)
+            await _while_connected(client, _exchange(client, upstream, request, body, self.rules.choose(seen)))
+            if client.connection.our_state is not h11.DONE or client.connection.their_state is not h11.DONE:
+                return
+            client.connection.start_next_cycle()
+
+
+@dataclass(slots=True)
+class _Side:
+    """One end of the proxy: a connection with its HTTP state."""
+
+    connection: h11.Connection
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def event(self) -> object:
+        while (event := self.connection.next_event()) is h11.NEED_DATA:
+            self.connection.receive_data(await self.reader.read(READ_BYTES))
+        return event
+
+    async def body(self) -> AsyncIterator[bytes]:
+        while isinstance(event := await self.event(), h11.Data):
+            yield bytes(event.data)
+
+    async def send(self, *events: h11.Event) -> None:
+        for event in events:
+            self.writer.write(self.connection.send(event) or b"")
+        await self.writer.drain()
+
+
+@dataclass(slots=True)
+class _Upstream:
+    """The connection to the apiserver that belongs to one client's connection; kept while it can be used."""
+
+    bed: ControlPlane
+    side: _Side | None = None
+    as_admin: bool = False
+
+    async def send(self, request: h11.Request, body: bytes) -> _Side:
+        as_admin = all(name != b"authorization" for name, _ in request.headers)
+        if self.side is None or as_admin != self.as_admin or self.side.connection.our_state is not h11.IDLE:
+            await self._open(as_admin)
+        assert self.side is not None  # noqa: S101 - just opened
+        await self.side.send(request, *([h11.Data(data=body)] if body else []), h11.EndOfMessage())
+        return self.side
+
+    def settle(self) -> None:
+        """Use the connection again if both ends agree that the exchange is over."""
+        if self.side and self.side.connection.our_state is self.side.connection.their_state is h11.DONE:
+            self.side.connection.start_next_cycle()
+
+    def close(self) -> None:
+        if self.side is not None:
+            self.side.writer.transport.abort()
+            self.side = None
+
+    async def _open(self, as_admin: bool) -> None:
+        self.close()
+        context = ssl.create_default_context(cafile=self.bed.layout.ca.pair.cert)
+        if as_admin:
+            admin = self.bed.layout.certificates / "admin-client"
+            context.load_cert_chain(f"{admin}.crt", f"{admin}.key")
+        port = self.bed.ports["kube-apiserver"]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+        self.side, self.as_admin = _Side(h11.Connection(h11.CLIENT), reader, writer), as_admin
+
+
+async def _exchange(
+    client: _Side, upstream: _Upstream, request: h11.Request, body: bytes, fault: faults.Fault | None
+) -> None:
+    """Forward one request and its answer, less what the fault takes away."""
+    match fault:
+        case faults.Answer():
+            await client.send(*_error(fault))
+            return
+        case faults.Blackhole():
+            await _hold()
+        case faults.Delay(seconds):
+            await asyncio.sleep(seconds)
+    try:
+        server = await upstream.send(request, body)
+        response = await server.event()
+    except OSError:
+        raise _Cut from None  # the apiserver is down: the client sees what it would see without us
+    if not isinstance(response, h11.Response):
+        raise _Cut
+    await _forward(client, server, response, fault)
+    upstream.settle()
+
+
+async def _forward(client: _Side, server: _Side, response: h11.Response, fault: faults.Fault | None) -> None:
+    limit = fault.after_bytes if isinstance(fault, faults.Cut | faults.Hold) else -1
+    end = _cut if isinstance(fault, faults.Cut) else _hold
+    if limit is None:
+        await end()
+    await client.send(response)
+    sent = 0
+    async for part in server.body():
+        kept = part if limit is None or limit < 0 else part[: max(limit - sent, 0)]
+        await _send_part(client, kept, fault)
+        sent += len(kept)
+        if limit is not None and 0 <= limit <= sent:
+            await end()
+    await client.send(h11.EndOfMessage())
+
+
+async def _send_part(client: _Side, part: bytes, fault: faults.Fault | None) -> None:
+    if not isinstance(fault, faults.Slow):
+        await client.send(h11.Data(data=part))
+        return
+    step = max(int(fault.bytes_per_second * SLOW_STEP_SECONDS), 1)
+    for start in range(0, len(part), step):
+        await client.send(h11.Data(data=part[start : start + step]))
+        await asyncio.sleep(SLOW_STEP_SECONDS)
+
+
+async def _cut() -> None:
+    raise _Cut
+
+
+async def _hold() -> None:
+    """Wait for ever: `_while_connected` ends it when the client gives up."""
+    await asyncio.get_running_loop().create_future()
+
+
+async def _while_connected(client: _Side, work: Coroutine[Any, Any, None]) -> None:
+    """Do the work, but drop it as soon as the client hangs up: a watch may be silent for minutes."""
+    tasks = [asyncio.ensure_future(work), asyncio.ensure_future(_hung_up(client))]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if not tasks[0].done():
+            raise _Cut
+        tasks[0].result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _hung_up(client: _Side) -> None:
+    while early := await client.reader.read(READ_BYTES):
+        client.connection.receive_data(early)  # the next request already; it waits its turn
+
+
+def _error(fault: faults.Answer) -> tuple[h11.Event, ...]:
+    reason = fault.reason or faults.REASONS.get(fault.status, "InternalError")
+    status = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "reason": reason,
+        "code": fault.status,
+        "message": f"the fault proxy answered {fault.status}",
+    }
+    body = json.dumps(status).encode()
+    headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+    if fault.retry_after is not None:
+        headers.append(("Retry-After", str(fault.retry_after)))
+    return (h11.Response(status_code=fault.status, headers=headers), h11.Data(data=body), h11.EndOfMessage())

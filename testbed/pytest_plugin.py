@@ -1,0 +1,163 @@
+"""pytest fixtures on a real control plane, and the rule that no test may be skipped.
+
+One control plane serves all workers of a run. It starts with the first test that asks for it and goes down
+with the run, even when the run is killed.
+"""
+
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from testbed import api, bed, binaries, objects, progress, proxy
+from testbed.waiting import eventually
+
+ROOT = Path(__file__).parent.parent
+CONFINED = "testbed.spotshift.dev/test"
+"""Label of the nodes of one test; pods of its namespace are admitted to no others."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--allow-skips", action="store_true", help="do not fail the run when a test was skipped (never in CI)"
+    )
+
+
+@pytest.fixture(scope="session")
+def control_plane_binaries() -> binaries.Binaries:
+    return binaries.ensure(os.environ, report=progress.BuildProgress(Console(stderr=True)))
+
+
+@pytest.fixture(scope="session")
+def cluster(request: pytest.FixtureRequest, control_plane_binaries: binaries.Binaries) -> bed.ControlPlane:
+    """The control plane that all tests of this run share."""
+    controller = _controller_pid(request.config)
+    home = _home(controller)
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with home.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the first worker starts it, the others find it
+        if not (home / "state.json").exists():
+            bed.up(home, control_plane_binaries, owner=controller)
+    return bed.attach(home)
+
+
+@pytest.fixture
+def kube(cluster: bed.ControlPlane) -> api.Api:
+    """A plain client with all rights."""
+    return cluster.api()
+
+
+@pytest.fixture
+def namespace(kube: api.Api) -> Iterator[str]:
+    """A namespace of the test's own, whose pods can only go to nodes made with `nodes`."""
+    name = f"t-{secrets.token_hex(4)}"
+    confine = {"scheduler.alpha.kubernetes.io/node-selector": f"{CONFINED}={name}"}
+    make_namespace(kube, name, annotations=confine)
+    yield name
+    remove_namespace(kube, name)
+
+
+@dataclass(slots=True)
+class Nodes:
+    """Makes nodes that belong to one test."""
+
+    kube: api.Api
+    prefix: str
+    made: list[str] = field(default_factory=list)
+
+    def make(self, *, on_demand: int = 0, spot: int = 0, **options: Any) -> list[str]:
+        """Create nodes, wait until they are Ready and return their names."""
+        first = len(self.made)
+        pool = objects.pool(f"{self.prefix}-{first}-", on_demand=on_demand, spot=spot, **options)
+        return self.add(pool)
+
+    def add(self, nodes: Sequence[api.Object]) -> list[str]:
+        """Create nodes built by hand; they are confined to the test like the others."""
+        for node in nodes:
+            node["metadata"]["labels"][CONFINED] = self.prefix
+        names = [node["metadata"]["name"] for node in nodes]
+        self.made += names
+        bed.add_nodes(self.kube, nodes)
+        return names
+
+
+@pytest.fixture
+def nodes(kube: api.Api, namespace: str) -> Iterator[Nodes]:
+    """A maker of nodes for this test alone."""
+    maker = Nodes(kube, namespace)
+    yield maker
+    for name in maker.made:
+        with suppress(api.ApiError):
+            kube.delete("nodes", name)
+
+
+@pytest.fixture
+def fault_proxy(cluster: bed.ControlPlane) -> Iterator[proxy.FaultProxy]:
+    """A misbehaving way to the apiserver; harmless until a rule is added."""
+    with proxy.FaultProxy(cluster) as running:
+        yield running
+
+
+def make_namespace(kube: api.Api, name: str, *, annotations: dict[str, str] | None = None) -> None:
+    """Create a namespace and wait until pods can be created in it."""
+    metadata = {"name": name, "annotations": annotations or {}}
+    kube.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    eventually(lambda: kube.get("serviceaccounts", "default", name), what=f"the ServiceAccount of {name}")
+
+
+def remove_namespace(kube: api.Api, name: str) -> None:
+    """Ask for its deletion; finalizers that a test left on pods must not keep it for ever."""
+    kube.delete("namespaces", name)
+    for pod in kube.list("pods", name):
+        if pod["metadata"].get("finalizers"):
+            with suppress(api.ApiError):
+                kube.patch("pods", pod["metadata"]["name"], {"metadata": {"finalizers": None}}, name)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Add the log tails of all components to the report of a failed test that used the cluster."""
+    outcome: Any = yield
+    report: pytest.TestReport = outcome.get_result()
+    running = getattr(item, "funcargs", {}).get("cluster")
+    if report.failed and isinstance(running, bed.ControlPlane):
+        for name in running.status():
+            report.sections.append((f"log of {name}", running.tail(name)))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Take the control plane down, and fail a run in which something was skipped."""
+    if hasattr(session.config, "workerinput"):
+        return
+    home = _home(os.getpid())
+    if home.exists():
+        bed.down(home)
+    home.with_suffix(".lock").unlink(missing_ok=True)
+    if _skipped(session.config) and not session.config.getoption("--allow-skips"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    count = _skipped(config)
+    terminalreporter.write_line(f"skipped tests: {count}" + (" (a skipped test is a failure)" if count else ""))
+
+
+def _skipped(config: pytest.Config) -> int:
+    reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+    return sum(len(reporter.stats.get(kind, ())) for kind in ("skipped", "xfailed")) if reporter else 0
+
+
+def _controller_pid(config: pytest.Config) -> int:
+    """The process that outlives all workers of this run."""
+    return os.getppid() if hasattr(config, "workerinput") else os.getpid()
+
+
+def _home(controller: int) -> Path:
+    return ROOT / ".testbed" / f"tests-{controller}"

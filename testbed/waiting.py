@@ -1,0 +1,46 @@
+"""Wait for a condition instead of for a time, and tell what was seen last when it does not come."""
+
+import pprint
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from testbed.api import ApiError
+
+T = TypeVar("T")
+SHOWN = 2000
+"""Characters of the last state in a failure message: a screenful."""
+
+
+class NeverCame(AssertionError):
+    """The deadline passed; the message holds the last state."""
+
+
+def eventually(
+    probe: Callable[[], T],
+    *,
+    until: Callable[[T], object] = bool,
+    timeout: float = 30.0,
+    interval: float = 0.1,
+    what: str = "the condition",
+) -> T:
+    """Call `probe` until `until` likes what it returns, and return that.
+
+    An assertion or an API error inside `probe` counts as "not yet": the thing may still be on its way.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            last: object = (value := probe())
+            if until(value):
+                return value
+        except (AssertionError, ApiError) as refusal:
+            last = refusal
+        if time.monotonic() >= deadline:
+            raise NeverCame(f"{what} did not come within {timeout:g} s; last seen:\n{_shown(last)}")
+        time.sleep(interval)
+
+
+def _shown(value: object) -> str:
+    text = str(value) if isinstance(value, BaseException) else pprint.pformat(value, width=110, compact=True)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]} ... ({len(text) - SHOWN} more characters)"

@@ -1,0 +1,127 @@
+"""The build's life: progress moves, an interrupted build leaves no half result, two builds become one.
+
+A script that answers like `go` stands for the toolchain, so that a test can stop it at any point; the real
+build is what every test of the control plane runs on.
+"""
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+
+from testbed import binaries, pins
+
+TOOLS = ("server", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok")
+METRICS = "sigs.k8s.io/metrics-server/cmd/metrics-server"
+
+
+@pytest.fixture
+def slow_go(tmp_path: Path) -> Path:
+    """A `go` that lists three packages and takes its time to install; counts how often it was asked to."""
+    script = f"""\
+        #!{sys.executable}
+        import os, sys, time, pathlib
+        if sys.argv[1] == "env":
+            print("go9.0.0")
+        elif sys.argv[1] == "list":
+            print("{METRICS}\\nexample.com/kwok" if "-deps" not in sys.argv else "false\\ntrue\\ntrue")
+        else:
+            with open("{tmp_path}/installs", "a") as counted:
+                counted.write(sys.argv[-1] + "\\n")
+            gate = pathlib.Path("{tmp_path}/gate")
+            while gate.exists():
+                time.sleep(0.01)
+            names = ["metrics-server"] if sys.argv[-1] == "{METRICS}" else {TOOLS!r}
+            for name in names:
+                print(f"example.com/{{name}}", flush=True)
+                (pathlib.Path(os.environ["GOBIN"]) / name).write_text("built")
+        """
+    path = tmp_path / "bin" / "go"
+    path.parent.mkdir()
+    path.write_text(textwrap.dedent(script))
+    path.chmod(0o755)
+    return path
+
+
+class Recorder:
+    """Keeps what the build reported."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[int, int]] = []
+        self.waited = threading.Event()
+
+    def waiting(self) -> None:
+        self.waited.set()
+
+    def downloading(self, module: str, done: int, total: int) -> None:
+        raise AssertionError(f"nothing to download, yet {module}")
+
+    def compiling(self, package: str, done: int, total: int) -> None:
+        self.steps.append((done, total))
+
+    def finished(self) -> None:
+        self.steps.append((-1, -1))
+
+
+def _environ(tmp_path: Path, go: Path) -> dict[str, str]:
+    return {"PATH": str(go.parent), "HOME": str(tmp_path)}
+
+
+def test_progress_moves_to_the_end_and_the_result_is_cached(tmp_path: Path, slow_go: Path) -> None:
+    report = Recorder()
+    environ = _environ(tmp_path, slow_go)
+    found = binaries.ensure(environ, report=report)
+    assert set(found) == {component.name for component in binaries.COMPONENTS}
+    assert all(path.read_text() == "built" for path in found.values())
+    assert report.steps[0] == (2, 3), "one of three packages was there already"
+    assert (3, 3) in report.steps
+    assert report.steps[-1] == (-1, -1)
+    again = Recorder()
+    assert binaries.ensure(environ, report=again) == found
+    assert again.steps == [], "nothing is built twice"
+
+
+def test_two_builds_at_once_become_one(tmp_path: Path, slow_go: Path) -> None:
+    gate = tmp_path / "gate"
+    gate.touch()
+    environ = _environ(tmp_path, slow_go)
+    first, second = Recorder(), Recorder()
+    builders = [
+        threading.Thread(target=binaries.ensure, args=(environ,), kwargs={"report": r}) for r in (first, second)
+    ]
+    for builder in builders:
+        builder.start()
+    while not (first.waited.is_set() or second.waited.is_set()):
+        assert all(builder.is_alive() for builder in builders)
+    gate.unlink()
+    for builder in builders:
+        builder.join(timeout=30)
+    assert (tmp_path / "installs").read_text().count(METRICS) == 1
+    assert bool(first.steps) != bool(second.steps), "one built, the other waited"
+
+
+def test_a_killed_build_is_taken_up_again(tmp_path: Path, slow_go: Path) -> None:
+    gate = tmp_path / "gate"
+    gate.touch()
+    environ = _environ(tmp_path, slow_go)
+    root = Path(__file__).parents[3]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "testbed", "binaries"],
+        env={**environ, "PYTHONPATH": str(root)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    while not (tmp_path / "installs").exists():
+        assert child.poll() is None
+    os.killpg(child.pid, 9)
+    child.wait()
+    assert list(pins.cache_dir(environ).glob("bin-*.partial")), "the half result is not taken for a whole one"
+    gate.unlink()
+    found = binaries.ensure(environ, report=Recorder())
+    assert all(path.exists() for path in found.values())
+    assert not list(pins.cache_dir(environ).glob("bin-*.partial"))
