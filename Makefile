@@ -20,7 +20,7 @@ PACKAGES := $(patsubst %/__init__.py,%,$(wildcard */__init__.py)) tests
 .PHONY: help test check unit integration e2e demo up down bench fmt lock binaries clean
 
 help:  ## Print every target with one sentence.
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: check binaries  ## Run everything: checks, unit, integration and end-to-end tests (what CI runs).
 	$(PYTEST) tests -n $(WORKERS) --cov --cov-report=term:skip-covered

@@ -79,7 +79,7 @@ def _guard(options: argparse.Namespace) -> int:
 def _demo(options: argparse.Namespace) -> int:
     from testbed import demo
 
-    return demo.run(_binaries(), console=Console(), pause_seconds=options.pause)
+    return demo.run(_binaries(), console=Console(highlight=False), pause_seconds=options.pause)
 
 
 def _show_binaries(options: argparse.Namespace) -> int:

@@ -46,6 +46,10 @@ class FaultProxy:
     def server(self) -> str:
         return f"https://127.0.0.1:{self.port}"
 
+    @property
+    def open_connections(self) -> int:
+        return len(self._clients)
+
     def kubeconfig(self, path: Path, *, token: str | None = None) -> Path:
         """Write a kubeconfig that leads through the proxy, as the token's user or as administrator."""
         user = {"token": token} if token else {}

@@ -1,0 +1,79 @@
+"""`make demo`, without and with a terminal."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+
+from testbed import process
+from testbed.waiting import eventually
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-m", "testbed", "demo"]
+
+
+def demo_processes(folder: Path) -> list[str]:
+    found = []
+    for running in psutil.process_iter():
+        try:
+            if running.environ().get(process.MARKER, "").startswith(str(folder)):
+                found.append(running.name())
+        except psutil.Error:
+            continue
+    return found
+
+
+def within(folder: Path) -> dict[str, str]:
+    """The demo puts its control plane below the folder for temporary files."""
+    return {**os.environ, "TMPDIR": str(folder)}
+
+
+def test_runs_through_without_a_terminal(tmp_path: Path) -> None:
+    done = subprocess.run(
+        COMMAND, cwd=ROOT, env=within(tmp_path), capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert "18 of 18 pods are Running and Ready." in done.stdout
+    rows = re.findall(r"│ (on-demand|spot)-\d.*?(●+) (\d+) │", done.stdout)
+    assert len(rows) == 6
+    assert sum(int(count) for _, _, count in rows) == 18
+    assert "\x1b[" not in done.stdout, "no control characters in a log"
+    assert demo_processes(tmp_path) == []
+
+
+def test_live_view_on_a_terminal(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [*COMMAND, "--pause", "0"], cwd=ROOT, env=within(tmp_path), stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    seen = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            seen += chunk
+    except OSError:
+        pass  # how Linux says that the other end is closed
+    finally:
+        os.close(ours)
+    assert child.wait(timeout=60) == 0
+    text = seen.decode()
+    assert text.count("nodes and their pods") > 2, "the picture is redrawn"
+    assert "18 of 18 pods are Running and Ready." in text
+    assert demo_processes(tmp_path) == []
+
+
+def test_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        COMMAND, cwd=ROOT, env=within(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    eventually(lambda: "kube-scheduler" in demo_processes(tmp_path), what="a control plane to interrupt")
+    child.send_signal(2)
+    _, errors = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "interrupted" in errors
+    assert "Traceback" not in errors
+    assert demo_processes(tmp_path) == []

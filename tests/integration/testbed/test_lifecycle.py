@@ -1,0 +1,210 @@
+"""Up, down, side by side, and what is left after something was killed: nothing."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import psutil
+import pytest
+
+from testbed import api, bed, objects, ports, process
+from testbed.bed import ControlPlane
+from testbed.binaries import Binaries
+from testbed.waiting import eventually
+
+ROOT = Path(__file__).parents[3]
+
+
+def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "testbed", *map(str, arguments)]
+    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False, timeout=180)
+
+
+def nothing_left(home: Path, used_ports: Mapping[str, int]) -> None:
+    assert process.running(home) == []
+    assert not home.exists()
+    taken = eventually(
+        lambda: {name for name, port in used_ports.items() if not ports.is_free(port)}, until=lambda taken: not taken
+    )
+    assert taken == set()
+
+
+@pytest.fixture
+def home(tmp_path: Path, control_plane_binaries: Binaries) -> Iterator[Path]:
+    assert control_plane_binaries
+    yield tmp_path / "bed"
+    bed.down(tmp_path / "bed")
+
+
+def used_ports(home: Path) -> dict[str, int]:
+    return dict(json.loads((home / "state.json").read_text())["ports"])
+
+
+def kill(name: str, home: Path) -> None:
+    for found, running in process.running(home):
+        if found == name:
+            running.kill()
+            eventually(lambda running=running: process.has_ended(running))  # type: ignore[misc]
+
+
+def test_life_of_a_testbed(home: Path) -> None:
+    up = command("up", "--dir", home, "--nodes", "1", "--spot", "2")
+    assert up.returncode == 0, up.stderr
+    last = up.stdout.splitlines()[-1]
+    assert last == f"KUBECONFIG={home / 'kubeconfig'}"
+    taken = used_ports(home)
+    nodes = api.connect(home / "kubeconfig").list("nodes")
+    assert sorted(node["metadata"]["labels"][objects.CAPACITY] for node in nodes) == ["on-demand", "spot", "spot"]
+
+    status = command("status", "--dir", home)
+    assert status.returncode == 0
+    pids = {name: running.pid for name, running in process.running(home)}
+    assert f"pid {pids['etcd']}" in status.stdout
+
+    again = command("up", "--dir", home)
+    assert again.returncode == 1
+    assert again.stderr.startswith(f"error: a test bed is already running in {home} (apiserver pid ")
+    assert "choose another --dir" in again.stderr
+    assert command("status", "--dir", home).returncode == 0, "the running one is untouched"
+
+    logs = command("logs", "kube-scheduler", "--dir", home)
+    assert "Starting Kubernetes Scheduler" in logs.stdout
+    unknown = command("logs", "kubelet", "--dir", home)
+    assert unknown.returncode == 1
+    assert "'kubelet' has no log; there are audit, etcd, " in unknown.stderr
+
+    down = command("down", "--dir", home)
+    assert down.returncode == 0
+    assert "kube-apiserver" in down.stdout
+    nothing_left(home, taken)
+    assert "nothing was running" in command("down", "--dir", home).stdout, "down twice is fine"
+    assert "no test bed in" in command("status", "--dir", home).stderr
+
+
+def test_two_side_by_side(tmp_path: Path, control_plane_binaries: Binaries) -> None:
+    homes = [tmp_path / "a", tmp_path / "b"]
+    try:
+        beds = [bed.up(home, control_plane_binaries, nodes=1) for home in homes]
+        beds[0].api().create("namespaces", {"metadata": {"name": "only-in-a"}})
+        names = [{ns["metadata"]["name"] for ns in running.api().list("namespaces")} for running in beds]
+        assert "only-in-a" in names[0]
+        assert "only-in-a" not in names[1]
+        assert not set(beds[0].ports.values()) & set(beds[1].ports.values())
+        bed.down(homes[0])
+        assert beds[1].api().list("nodes"), "the other one goes on"
+    finally:
+        for home in homes:
+            bed.down(home)
+
+
+def test_launcher_killed_while_starting(home: Path) -> None:
+    launcher = subprocess.Popen([sys.executable, "-m", "testbed", "up", "--dir", str(home)], cwd=ROOT)
+    eventually(lambda: "kube-apiserver" in dict(process.running(home)), what="the apiserver", interval=0.01)
+    launcher.kill()
+    launcher.wait()
+    taken = used_ports(home)
+    assert process.running(home), "its children are still there"
+    assert command("down", "--dir", home).returncode == 0
+    nothing_left(home, taken)
+
+
+@pytest.mark.parametrize("victim", ["etcd", "kube-apiserver", "kwok"])
+def test_child_killed_then_down(home: Path, control_plane_binaries: Binaries, victim: str) -> None:
+    taken = bed.up(home, control_plane_binaries).ports
+    kill(victim, home)
+    status = command("status", "--dir", home)
+    assert status.returncode == 1
+    assert f"{victim:<26} not running" in status.stdout
+    assert command("down", "--dir", home).returncode == 0
+    nothing_left(home, taken)
+
+
+def test_next_up_cleans_a_killed_testbed(home: Path, control_plane_binaries: Binaries) -> None:
+    before = bed.up(home, control_plane_binaries, nodes=1)
+    leftover = dict(process.running(home))["kwok"]
+    kill("kube-apiserver", home)
+    after = bed.up(home, control_plane_binaries)
+    assert process.has_ended(leftover)
+    assert after.api().list("nodes") == [], "it is a new cluster"
+    assert set(before.ports) == set(after.ports)
+
+
+def test_owner_killed(home: Path) -> None:
+    """A demo or a test run that is killed takes its control plane along."""
+    script = (
+        "import os, pathlib, signal; from testbed import bed, binaries, progress; from rich.console import Console;"
+        "found = binaries.ensure(os.environ, report=progress.BuildProgress(Console()));"
+        f"bed.up(pathlib.Path({str(home)!r}), found, owner=os.getpid()); print('up', flush=True); signal.pause()"
+    )
+    owner = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    with owner.stdout:
+        assert owner.stdout.readline() == "up\n"
+        taken = used_ports(home)
+        owner.send_signal(signal.SIGKILL)
+        owner.wait()
+    eventually(lambda: not process.running(home) and not home.exists(), what="the guard's work")
+    nothing_left(home, taken)
+
+
+def test_foreign_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "precious.txt").write_text("mine")
+    up = command("up", "--dir", tmp_path)
+    assert up.returncode == 1
+    assert "is not empty and is not a test bed" in up.stderr
+    command("down", "--dir", tmp_path)
+    assert (tmp_path / "precious.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("value", ["-1", "many", "999999"])
+def test_bad_count_is_named(value: str) -> None:
+    up = command("up", "--nodes", value)
+    assert up.returncode == 2
+    assert f"argument --nodes: '{value}' is not a whole number from 0 to 5000" in up.stderr
+
+
+def test_component_that_cannot_start_is_told_with_its_last_words(
+    home: Path, tmp_path: Path, control_plane_binaries: Binaries
+) -> None:
+    broken = tmp_path / "kube-apiserver"
+    broken.write_text("#!/bin/sh\necho 'no memory left for me' >&2\nexit 7\n")
+    broken.chmod(0o755)
+    with pytest.raises(bed.DidNotStart, match=r"(?s)kube-apiserver ended:.*no memory left for me"):
+        bed.up(home, {**control_plane_binaries, "kube-apiserver": broken})
+    assert process.running(home) == []
+    assert not home.exists()
+
+
+def test_component_can_be_restarted(home: Path, control_plane_binaries: Binaries) -> None:
+    running = bed.up(home, control_plane_binaries, nodes=1)
+    before = running.status()["kube-apiserver"]
+    running.restart("kube-apiserver", grace_seconds=0)
+    assert running.status()["kube-apiserver"] != before
+    assert len(running.api().list("nodes")) == 1, "what etcd knows is still there"
+
+
+def test_ambient_kubeconfig_is_never_used(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    foreign = tmp_path / "foreign"
+    foreign.write_text("not a kubeconfig: nobody may even read this")
+    foreign.chmod(0)
+    monkeypatch.setenv("KUBECONFIG", str(foreign))
+    assert command("up", "--dir", home, "--nodes", "1", "--spot", "0").returncode == 0
+    assert "on-demand-0" in bed.attach(home).kubectl("get", "nodes")
+
+
+def test_processes_are_recognised_by_their_mark_alone(tmp_path: Path) -> None:
+    (tmp_path / "bed").mkdir()
+    child = process.start("sleeper", ["sleep", "60"], home=tmp_path / "bed", log=tmp_path / "log")
+    assert [(name, found.pid) for name, found in process.running(tmp_path / "bed")] == [("sleeper", child.pid)]
+    assert process.running(tmp_path / "other") == []
+    bed.down(tmp_path / "bed")
+    assert not psutil.pid_exists(child.pid) or process.has_ended(child)
+    assert os.getpid() not in [found.pid for _, found in process.running(tmp_path / "bed")]
+
+
+def test_attach_shares_one_cluster(cluster: ControlPlane) -> None:
+    assert bed.attach(cluster.home) == cluster

@@ -1,0 +1,201 @@
+"""Each fault of the proxy, seen by a plain client."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import urllib3
+
+from testbed import access, api, faults
+from testbed.bed import ControlPlane
+from testbed.pki import kubeconfig
+from testbed.proxy import FaultProxy
+from testbed.waiting import eventually
+
+BROKEN = (urllib3.exceptions.ProtocolError, urllib3.exceptions.SSLError, ConnectionError)
+
+
+@pytest.fixture
+def through(cluster: ControlPlane, fault_proxy: FaultProxy) -> api.Api:
+    """A plain client whose way leads through the proxy."""
+    return api.connect(fault_proxy.kubeconfig(cluster.home / "pki" / f"{fault_proxy.port}.kubeconfig"))
+
+
+def seconds(action: Callable[[], object]) -> float:
+    began = time.monotonic()
+    action()
+    return time.monotonic() - began
+
+
+def config_map(name: str, value: str = "") -> api.Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"value": value}}
+
+
+def test_without_rules_it_is_transparent(through: api.Api, fault_proxy: FaultProxy, namespace: str) -> None:
+    through.create("configmaps", config_map("plain", "x" * 300_000), namespace)
+    assert len(through.get("configmaps", "plain", namespace)["data"]["value"]) == 300_000
+    with pytest.raises(api.ApiError) as missing:
+        through.get("configmaps", "absent", namespace)
+    assert missing.value.status == 404
+    verbs = [(request.verb, request.resource) for request in fault_proxy.requests]
+    assert verbs == [("create", "configmaps"), ("get", "configmaps"), ("get", "configmaps")]
+
+
+def test_token_of_the_client_goes_through(
+    cluster: ControlPlane, kube: api.Api, fault_proxy: FaultProxy, namespace: str, tmp_path: Path
+) -> None:
+    token = access.token(kube, "default", namespace)
+    client = api.connect(fault_proxy.kubeconfig(tmp_path / "config", token=token))
+    with pytest.raises(api.ApiError, match=f"system:serviceaccount:{namespace}:default") as refusal:
+        client.list("pods", namespace)
+    assert refusal.value.status == 403
+
+
+def test_real_kubectl_works_through_it(
+    cluster: ControlPlane, fault_proxy: FaultProxy, kube: api.Api, namespace: str, tmp_path: Path
+) -> None:
+    account = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}
+    kube.create("rolebindings", {"metadata": {"name": "v"}, "subjects": [account], "roleRef": role}, namespace)
+    token = access.token(kube, "default", namespace)
+    config = kubeconfig(
+        tmp_path / "config", server=fault_proxy.server, ca=cluster.layout.ca.bundle(), user={"token": token}
+    )
+    assert "kube-root-ca.crt" in cluster.kubectl(f"--kubeconfig={config}", "get", "configmaps", "-n", namespace)
+
+
+class Watching:
+    """Collects the events of a watch in a thread, with the time each arrived."""
+
+    def __init__(self, client: api.Api, namespace: str) -> None:
+        self.names: list[tuple[str, float]] = []
+        self.error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=(client, namespace), daemon=True)
+        self._thread.start()
+
+    def _run(self, client: api.Api, namespace: str) -> None:
+        try:
+            for event in client.watch("configmaps", namespace, seconds=20):
+                self.names.append((event["object"]["metadata"]["name"], time.monotonic()))
+        except BROKEN as broken:
+            self.error = broken
+
+    def seen(self, name: str) -> float:
+        return next(
+            at for found, at in eventually(lambda: list(self.names), until=lambda n: name in dict(n)) if found == name
+        )
+
+    def broken(self) -> BaseException:
+        error = eventually(lambda: self.error, what="the end of the stream")
+        assert error is not None
+        return error
+
+
+def test_watch_passes_unbuffered(through: api.Api, kube: api.Api, namespace: str) -> None:
+    watching = Watching(through, namespace)
+    watching.seen("kube-root-ca.crt")
+    for name in ("one", "two"):
+        kube.create("configmaps", config_map(name), namespace)
+        answered = time.monotonic()
+        assert watching.seen(name) - answered < 1.0, "each event arrives by itself, not with the next"
+
+
+def test_delay(through: api.Api, fault_proxy: FaultProxy) -> None:
+    rule = fault_proxy.rules.add(faults.Delay(1.0), verb="list", resource="nodes", count=1)
+    assert seconds(lambda: through.list("nodes")) >= 1.0
+    assert seconds(lambda: through.list("nodes")) < 1.0
+    assert rule.hits == 1
+
+
+@pytest.mark.parametrize("status", [409, 410, 429, 500, 503, 504])
+def test_answer(through: api.Api, fault_proxy: FaultProxy, namespace: str, status: int) -> None:
+    fault_proxy.rules.add(faults.Answer(status, retry_after=7), verb="create", resource="configmaps", count=1)
+    with pytest.raises(api.ApiError) as refusal:
+        through.create("configmaps", config_map("a"), namespace)
+    assert refusal.value.status == status
+    assert refusal.value.body["reason"] == faults.REASONS[status]
+    assert refusal.value.headers["Retry-After"] == "7"
+    through.create("configmaps", config_map("a"), namespace)  # it had not reached the apiserver, else: AlreadyExists
+
+
+def test_cut_in_the_middle_of_an_answer(through: api.Api, fault_proxy: FaultProxy, namespace: str) -> None:
+    through.create("configmaps", config_map("big", "x" * 100_000), namespace)
+    fault_proxy.rules.add(faults.Cut(after_bytes=50_000), verb="get", resource="configmaps", count=1)
+    with pytest.raises(BROKEN):
+        through.get("configmaps", "big", namespace)
+    assert through.get("configmaps", "big", namespace)
+
+
+def test_cut_before_the_answer_leaves_the_deed_done(
+    through: api.Api, kube: api.Api, fault_proxy: FaultProxy, namespace: str
+) -> None:
+    fault_proxy.rules.add(faults.Cut(), verb="create", resource="configmaps", count=1)
+    with pytest.raises(BROKEN):
+        through.create("configmaps", config_map("done"), namespace)
+    assert kube.get("configmaps", "done", namespace)
+
+
+def test_cut_in_the_middle_of_an_event(
+    through: api.Api, kube: api.Api, fault_proxy: FaultProxy, namespace: str
+) -> None:
+    fault_proxy.rules.add(faults.Cut(after_bytes=40), verb="watch", resource="configmaps")
+    assert isinstance(Watching(through, namespace).broken(), BROKEN)
+
+
+def test_hold_without_a_byte(through: api.Api, fault_proxy: FaultProxy, namespace: str) -> None:
+    fault_proxy.rules.add(faults.Hold(), verb="get", count=1)
+    with pytest.raises(urllib3.exceptions.ReadTimeoutError):
+        through.request("GET", api.path("configmaps", "kube-root-ca.crt", namespace), timeout=1.0)
+    assert through.get("configmaps", "kube-root-ca.crt", namespace)
+
+
+def test_hold_a_watch_after_the_first_bytes(
+    through: api.Api, kube: api.Api, fault_proxy: FaultProxy, namespace: str
+) -> None:
+    fault_proxy.rules.add(faults.Hold(after_bytes=0), verb="watch", resource="configmaps", count=1)
+    held = Watching(through, namespace)
+    eventually(lambda: fault_proxy.requests)
+    live = Watching(through, namespace)
+    kube.create("configmaps", config_map("unheard"), namespace)
+    live.seen("unheard")
+    assert held.names == []
+    assert held.error is None, "the stream is open, only silent"
+    fault_proxy.cut_all()
+    held.broken()
+
+
+def test_blackhole(through: api.Api, kube: api.Api, fault_proxy: FaultProxy, namespace: str) -> None:
+    fault_proxy.rules.add(faults.Blackhole(), verb="create", count=1)
+    with pytest.raises(urllib3.exceptions.ReadTimeoutError):
+        through.request("POST", api.path("configmaps", None, namespace), body=config_map("lost"), timeout=1.0)
+    with pytest.raises(api.ApiError) as missing:
+        kube.get("configmaps", "lost", namespace)
+    assert missing.value.status == 404
+
+
+def test_slow(through: api.Api, fault_proxy: FaultProxy, namespace: str) -> None:
+    through.create("configmaps", config_map("big", "x" * 50_000), namespace)
+    fault_proxy.rules.add(faults.Slow(bytes_per_second=50_000), verb="get", count=1)
+    assert seconds(lambda: through.get("configmaps", "big", namespace)) >= 0.9
+
+
+def test_refused_and_accepted_again(through: api.Api, fault_proxy: FaultProxy) -> None:
+    fault_proxy.refuse()
+    with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", fault_proxy.port)):
+        pass
+    fault_proxy.accept()
+    assert through.request("GET", "/version")["gitVersion"].startswith("v1.")
+
+
+def test_hanging_up_frees_the_stream(
+    through: api.Api, cluster: ControlPlane, fault_proxy: FaultProxy, namespace: str
+) -> None:
+    stream: Iterator[api.Object] = through.watch("configmaps", namespace, seconds=60)
+    next(stream)
+    assert fault_proxy.open_connections == 1
+    through.pool.clear()
+    del stream
+    eventually(lambda: fault_proxy.open_connections == 0, what="the end of the proxy's work for a client that left")

@@ -1,0 +1,105 @@
+"""The checks check: a broken import contract and a skipped test make their commands fail."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+LINT = Path(sys.executable).with_name("lint-imports")
+
+
+def lint(root: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(LINT), "--config", str(root / "pyproject.toml"), "--no-cache"]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+
+
+def copy_of_the_packages(target: Path) -> None:
+    shutil.copy(ROOT / "pyproject.toml", target)
+    for package in ROOT.glob("*/__init__.py"):
+        shutil.copytree(package.parent, target / package.parent.name, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+BREACHES = {
+    "test bed uses the product's libraries": ("testbed/pins.py", "import kubernetes"),
+}
+
+
+@pytest.mark.parametrize(("module", "breach"), BREACHES.values(), ids=BREACHES.keys())
+def test_breaking_an_import_contract_fails(tmp_path: Path, module: str, breach: str) -> None:
+    copy_of_the_packages(tmp_path)
+    assert lint(tmp_path).returncode == 0
+    path = tmp_path / module
+    path.write_text(f"{path.read_text()}\n{breach}\n")
+    broken = lint(tmp_path)
+    assert broken.returncode == 1
+    assert "BROKEN" in broken.stdout
+
+
+def test_every_package_is_under_contract() -> None:
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    listed = re.search(r"root_packages = \[(.*?)\]", (ROOT / "pyproject.toml").read_text(), re.DOTALL)
+    assert listed is not None
+    assert set(re.findall(r'"(\w+)"', listed[1])) == packages
+
+
+def run_pytest(folder: Path, body: str, *options: str) -> subprocess.CompletedProcess[str]:
+    (folder / "test_it.py").write_text(body)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "testbed.pytest_plugin",
+        "-c",
+        "/dev/null",
+        *options,
+        "test_it.py",
+    ]
+    env = {"PYTHONPATH": str(ROOT), "PATH": ""}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+
+
+SKIPS = {
+    "skip": "import pytest\ndef test_ok(): pass\n@pytest.mark.skip(reason='no browser')\ndef test_it(): pass\n",
+    "xfail": "import pytest\ndef test_ok(): pass\n@pytest.mark.xfail\ndef test_it(): assert False\n",
+    "module": "import pytest\npytest.skip('no binary', allow_module_level=True)\n",
+}
+
+
+@pytest.mark.parametrize("body", SKIPS.values(), ids=SKIPS.keys())
+def test_a_skipped_test_fails_the_run(tmp_path: Path, body: str) -> None:
+    done = run_pytest(tmp_path, body)
+    assert done.returncode == 1, done.stdout
+    assert "skipped tests: 1 (a skipped test is a failure)" in done.stdout
+
+
+def test_no_skips_is_said(tmp_path: Path) -> None:
+    done = run_pytest(tmp_path, "def test_ok(): pass\n", "-n", "2")
+    assert done.returncode == 0
+    assert "skipped tests: 0" in done.stdout
+
+
+def test_make_lists_every_target_with_a_sentence() -> None:
+    printed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = dict(re.findall(r"^  (\S+) +(.+)$", printed, re.MULTILINE))
+    phony = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert phony is not None
+    assert set(listed) == set(phony[1].split())
+    assert all(sentence[0].isupper() and sentence.endswith(".") for sentence in listed.values())
+
+
+def test_ci_runs_the_test_command_of_the_readme() -> None:
+    assert "exec make test" in (ROOT / ".ci" / "run").read_text()
+    assert re.search(r"^make test\b", (ROOT / "README.md").read_text(), re.MULTILINE)
+
+
+def test_requirements_are_fully_pinned() -> None:
+    for name in ("requirements.txt", "requirements-dev.txt"):
+        lines = (ROOT / name).read_text().splitlines()
+        wanted = [line for line in lines if line and not line.startswith((" ", "#"))]
+        assert wanted
+        assert all(re.match(r"[a-z0-9._-]+==[^ ]+( ; .+)? \\$", line) for line in wanted), name
