@@ -17,7 +17,7 @@ NODES ?= 3
 SPOT ?= 3
 PACKAGES := $(patsubst %/__init__.py,%,$(wildcard */__init__.py)) tests
 
-.PHONY: help test check unit integration e2e demo up down bench fmt lock binaries clean
+.PHONY: help test check unit integration e2e demo up down bench fmt docs lock binaries clean
 
 help:  ## Print every target with one sentence.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ bench: binaries  ## Measure speed and memory on this machine, repeated, with the
 fmt: $(READY)  ## Format the code and apply the safe fixes of the linter.
 	$(PY) -m ruff format .
 	$(PY) -m ruff check --fix .
+
+docs: $(READY)  ## Write the generated pages of docs/ anew.
+	$(PY) -m policy > docs/configuration.md
 
 lock: $(READY)  ## Pin requirements*.txt again from requirements*.in.
 	@for name in requirements requirements-dev; do \

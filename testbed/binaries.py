@@ -37,23 +37,23 @@ Binaries = Mapping[str, Path]
 
 
 def ensure(environ: Mapping[str, str], *, report: build.Report) -> Binaries:
-    """Every binary by name. Builds what is not there; two callers at once build it once."""
+    """Every binary of the control plane by name: as found where the version matches, else as built."""
     found = dict(_found(environ))
-    if len(found) == len(COMPONENTS):
-        return found
+    missing = [component.name for component in COMPONENTS if component.name not in found]
+    if missing:
+        built = built_tools(environ, report=report)
+        found |= {name: built / name for name in missing}
+    return found
+
+
+def built_tools(environ: Mapping[str, str], *, report: build.Report) -> Path:
+    """The folder with everything built from our module. Two callers at once build it once."""
     cached = pins.cache_dir(environ) / f"bin-{pins.cache_key()}"
     if not cached.exists():
         with _locked(cached.with_suffix(".lock"), on_wait=report.waiting):
             if not cached.exists():
                 _build(cached, environ, report=report)
-    return {component.name: found.get(component.name, cached / component.name) for component in COMPONENTS}
-
-
-def built_tool(environ: Mapping[str, str], name: str, *, report: build.Report) -> Path:
-    """A program of our own from the module's Go sources, such as a reference implementation for a test."""
-    cached = pins.cache_dir(environ) / f"bin-{pins.cache_key()}"
-    ensure({**environ, "KUBEBUILDER_ASSETS": "", "PATH": ""} if not cached.exists() else environ, report=report)
-    return cached / name
+    return cached
 
 
 def matches(printed: str, wanted: str) -> bool:

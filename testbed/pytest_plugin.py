@@ -36,6 +36,12 @@ def control_plane_binaries() -> binaries.Binaries:
 
 
 @pytest.fixture(scope="session")
+def built_tools() -> Path:
+    """The folder with the programs built from the test bed's own Go sources."""
+    return binaries.built_tools(os.environ, report=progress.BuildProgress(Console(stderr=True)))
+
+
+@pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest, control_plane_binaries: binaries.Binaries) -> bed.ControlPlane:
     """The control plane that all tests of this run share."""
     controller = _controller_pid(request.config)

@@ -1,0 +1,135 @@
+"""Settings of the strategies: weight and arguments of each.
+
+The thresholds that people set first stand at the top of the document, where they have always been.
+"""
+
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+
+from policy.settings_types import Group, Interval, Url, Wait, Weight, WholePercent
+
+
+class OnDeadline(StrEnum):
+    """What happens to pods that could not be evicted when an interrupted node is about to go."""
+
+    RESPECT = "respect"
+    DELETE = "delete"
+
+
+class WhenNothingFits(StrEnum):
+    """What a drain does with pods that fit on no other node."""
+
+    WAIT = "wait"
+    EVICT = "evict"
+
+
+class UsageSource(StrEnum):
+    """Where measured usage comes from."""
+
+    AUTO = "auto"
+    METRICS = "metrics"
+    PROMETHEUS = "prometheus"
+    REQUESTS = "requests"
+
+
+class SpotInterruption(Group, frozen=True, kw_only=True):
+    """Leave nodes that are about to be taken away."""
+
+    weight: Weight = 200
+    """Order among strategies. The highest: it is the only one with a deadline of minutes."""
+    not_ready_after: Interval = timedelta(seconds=60)
+    """A spot node that is NotReady this long counts as interrupted. A kubelet restart takes less."""
+    unhealthy_zone_percent: WholePercent = 55
+    """Not if that share of its zone, in percent, is NotReady: then the network failed, not the node. The same
+    share from which Kubernetes' own node controller slows down."""
+    on_deadline: OnDeadline = OnDeadline.RESPECT
+    """`respect` budgets that still refuse an eviction at the deadline, or `delete` the pod past them. Respect,
+    because a budget is its owner's word; the node's end will take the pod either way."""
+
+
+class NodeMaintenance(Group, frozen=True, kw_only=True):
+    """Empty nodes that carry a maintenance signal."""
+
+    weight: Weight = 120
+    """Order among strategies. Above balancing: somebody is waiting for this node."""
+    when_nothing_fits: WhenNothingFits = WhenNothingFits.WAIT
+    """`wait` or `evict` pods that fit nowhere. Evicting lets an autoscaler see them, and needs one."""
+    job_timeout: Wait = timedelta(hours=1)
+    """How long a drain waits for Jobs to finish by themselves."""
+
+
+class LoadBalancing(Group, frozen=True, kw_only=True):
+    """Level the load of nodes."""
+
+    weight: Weight = 100
+    """Order among strategies. The reference the others are set against."""
+
+
+class ResourceOptimization(Group, frozen=True, kw_only=True):
+    """Relieve nodes whose measured usage is too high."""
+
+    weight: Weight = 80
+    """Order among strategies. Below balancing, which often solves the same problem with fewer moves."""
+    source: UsageSource = UsageSource.AUTO
+    """`metrics`, `prometheus`, `requests`, or `auto`: the first of them that answers."""
+    prometheus_url: Url = msgspec.field(name="prometheusURL", default="")
+    """Address of Prometheus; needed if it is the source."""
+    max_age: Interval = timedelta(minutes=2)
+    """Older measurements are not used. Long enough to get over a missed sample or two."""
+
+
+class SpotMix(Group, frozen=True, kw_only=True):
+    """Bring workloads to the mix of spot and on-demand that they ask for."""
+
+    weight: Weight = 70
+    """Order among strategies. A wish of the workload, after the health of nodes."""
+
+
+class SpotReclaim(Group, frozen=True, kw_only=True):
+    """Bring pods back to spot when there is room again."""
+
+    weight: Weight = 60
+    """Order among strategies. It only saves money, so it comes last."""
+
+
+class ThirdParty(Group, frozen=True, kw_only=True):
+    """A strategy from an installed package."""
+
+    weight: Weight = 50
+    """Order among strategies. Below all of our own until somebody decides otherwise."""
+    args: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Arguments, handed to the strategy as they are; it checks them itself."""
+
+
+class Strategies(msgspec.Struct, frozen=True, kw_only=True):
+    """Weight and arguments of each strategy, under the strategy's own name."""
+
+    spot_interruption: SpotInterruption = msgspec.field(name="SpotInterruption", default=SpotInterruption())
+    """Leave nodes that are about to be taken away."""
+    node_maintenance: NodeMaintenance = msgspec.field(name="NodeMaintenance", default=NodeMaintenance())
+    """Empty nodes that carry a maintenance signal."""
+    load_balancing: LoadBalancing = msgspec.field(name="LoadBalancing", default=LoadBalancing())
+    """Level the load of nodes."""
+    resource_optimization: ResourceOptimization = msgspec.field(
+        name="ResourceOptimization", default=ResourceOptimization()
+    )
+    """Relieve nodes whose measured usage is too high."""
+    spot_mix: SpotMix = msgspec.field(name="SpotMix", default=SpotMix())
+    """Bring workloads to the mix they ask for."""
+    spot_reclaim: SpotReclaim = msgspec.field(name="SpotReclaim", default=SpotReclaim())
+    """Bring pods back to spot when there is room again."""
+    third_party: dict[str, ThirdParty] = msgspec.field(name="thirdParty", default_factory=dict)
+    """Strategies of installed packages by name. Listed here, because installing one must not switch it on."""
+
+
+BUILT_IN: Final = (
+    "SpotInterruption",
+    "NodeMaintenance",
+    "LoadBalancing",
+    "ResourceOptimization",
+    "SpotMix",
+    "SpotReclaim",
+)

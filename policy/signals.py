@@ -1,0 +1,160 @@
+"""What the signs on a node ask of us, with the deadline where one is known.   Reads only; decides nothing."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from policy import values
+from policy.keys import Keys
+from policy.reasons import Malformed
+from policy.signal_table import ANY, ROWS, Clock, Kind, Place, SignalRow
+
+
+class Taint(Protocol):
+    """What we read of a taint."""
+
+    @property
+    def key(self) -> str:
+        """Taint key."""
+        ...
+
+    @property
+    def value(self) -> str:
+        """Taint value, empty if it has none."""
+        ...
+
+    @property
+    def time_added(self) -> datetime | None:
+        """When it was added; most controllers do not write it."""
+        ...
+
+
+class Condition(Protocol):
+    """What we read of a node condition."""
+
+    @property
+    def type(self) -> str:
+        """Condition type."""
+        ...
+
+    @property
+    def status(self) -> str:
+        """`True`, `False` or `Unknown`."""
+        ...
+
+    @property
+    def last_transition_time(self) -> datetime | None:
+        """When the status last changed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSigns:
+    """The parts of a node that can carry a signal."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    taints: Sequence[Taint] = ()
+    conditions: Sequence[Condition] = ()
+    unschedulable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """One sign on a node and what it asks."""
+
+    kind: Kind
+    source: str
+    """Where it stands, for people: `taint aws-node-termination-handler/spot-itn`."""
+    started: datetime | None = None
+    notice: timedelta | None = None
+    """Time from the start to the loss of the node. Without `started`, count it from when you first saw it."""
+    deadline: datetime | None = None
+
+    @property
+    def withdrawable(self) -> bool:
+        """Whether the platform may take it back without the node having gone."""
+        return self.kind is Kind.REBALANCE
+
+
+@dataclass(frozen=True, slots=True)
+class _Sign:
+    key: str
+    value: str
+    since: datetime | None = None
+
+
+def read(node: NodeSigns, *, keys: Keys, now: datetime, table: Sequence[SignalRow] = ROWS) -> tuple[Signal, ...]:
+    """Every signal of the node, our own label first, then in the order of the table."""
+    own = (SignalRow(Kind.MAINTENANCE, Place.LABEL, keys.maintenance, "true"),)
+    return tuple(_signal(row, sign, now) for row in own + tuple(table) for sign in _matching(row, node))
+
+
+def mistakes(node: NodeSigns, *, keys: Keys) -> tuple[Malformed, ...]:
+    """A maintenance label with another value than `true`: its author must hear that nothing will happen."""
+    value = node.labels.get(keys.maintenance)
+    parsed = True if value is None else values.maintenance(keys.maintenance, value)
+    return (parsed,) if isinstance(parsed, Malformed) else ()
+
+
+def _matching(row: SignalRow, node: NodeSigns) -> Iterator[_Sign]:
+    for sign in _signs(row, node):
+        named = sign.key.startswith(row.key[:-1]) if row.key.endswith(ANY) else sign.key == row.key
+        if named and row.value in {ANY, sign.value}:
+            yield sign
+
+
+def _signs(row: SignalRow, node: NodeSigns) -> Iterator[_Sign]:
+    match row.place:
+        case Place.TAINT:
+            yield from (_Sign(taint.key, taint.value, taint.time_added) for taint in node.taints)
+        case Place.CONDITION:
+            yield from (_Sign(it.type, it.status, it.last_transition_time) for it in node.conditions)
+        case Place.LABEL:
+            yield from _entries(row, node.labels)
+        case Place.ANNOTATION:
+            yield from _entries(row, node.annotations)
+        case Place.UNSCHEDULABLE:
+            if node.unschedulable:
+                yield _Sign("", "true")
+
+
+def _entries(row: SignalRow, metadata: Mapping[str, str]) -> Iterator[_Sign]:
+    """Only a row with a wildcard has to look at every key; nodes carry dozens."""
+    if row.key.endswith(ANY):
+        yield from (_Sign(key, value) for key, value in metadata.items())
+    elif row.key in metadata:
+        yield _Sign(row.key, metadata[row.key])
+
+
+def _signal(row: SignalRow, sign: _Sign, now: datetime) -> Signal:
+    started = _started(row, sign)
+    notice = None if row.notice_seconds is None else timedelta(seconds=row.notice_seconds)
+    deadline = started + notice if started is not None and notice is not None else None
+    if row.clock is Clock.VALUE_DEADLINE:
+        deadline = _instant(sign.value)
+    source = "spec.unschedulable" if row.place is Place.UNSCHEDULABLE else f"{row.place} {sign.key}"
+    kind = Kind.AVOID if _too_early(row, deadline, now) else row.kind
+    return Signal(kind=kind, source=source, started=started, notice=notice, deadline=deadline)
+
+
+def _started(row: SignalRow, sign: _Sign) -> datetime | None:
+    return _instant(sign.value) if row.clock is Clock.VALUE_START else sign.since
+
+
+def _too_early(row: SignalRow, deadline: datetime | None, now: datetime) -> bool:
+    if row.lead_seconds is None or deadline is None:
+        return False
+    return deadline - now > timedelta(seconds=row.lead_seconds)
+
+
+def _instant(text: str) -> datetime | None:
+    """Unix seconds or RFC 3339; None for anything else, since the signal counts without its time too."""
+    try:
+        if text.isascii() and text.isdigit() and len(text) <= 11:
+            return datetime.fromtimestamp(int(text), UTC)
+        parsed = datetime.fromisoformat(text)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return parsed if parsed.tzinfo is not None else None

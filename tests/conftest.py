@@ -1,0 +1,10 @@
+"""What holds for all tests."""
+
+import hypothesis
+
+# No deadline: how long an example takes says more about the machine than about the code. A failure prints the
+# example; the same examples are tried on every machine, so that a red run can be repeated.
+hypothesis.settings.register_profile(
+    "spotshift", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("spotshift")

@@ -1,0 +1,160 @@
+import pytest
+
+from policy import settings_load
+from policy.mistakes import InvalidSettings, Mistake
+
+HEAD = "apiVersion: spotshift.dev/v1alpha1\nkind: Policy\n"
+
+
+def mistakes(text: str) -> tuple[Mistake, ...]:
+    with pytest.raises(InvalidSettings) as caught:
+        settings_load.load(text)
+    assert len(str(caught.value).splitlines()) == len(caught.value.mistakes)
+    return caught.value.mistakes
+
+
+TEN = """\
+apiVersion: spotshift.dev/v1
+kind: Policy
+reschedulingInterval: 30
+cpuTreshold: 70
+memoryThreshold: 180
+maxReschedulePods: "10"
+enabledStrategies: [LoadBalancing, NodeMaintenence]
+windows: [{type: allow, from: 22:00, timeZone: Europe/Berln}]
+placement: {spot: perfer}
+excludedNamespaces: [Kube_System]
+history: {historyTTL: 1h}
+"""
+
+
+def test_ten_mistakes_are_ten_messages_in_one_go() -> None:
+    found = {mistake.path: mistake for mistake in mistakes(TEN)}
+    assert set(found) == {
+        "apiVersion",
+        "reschedulingInterval",
+        "cpuTreshold",
+        "memoryThreshold",
+        "maxReschedulePods",
+        "enabledStrategies[1]",
+        "windows[0].timeZone",
+        "placement.spot",
+        "excludedNamespaces[0]",
+        "history.historyTTL",
+    }
+    assert found["cpuTreshold"].hint == "did you mean 'cpuThreshold'?"
+    assert found["placement.spot"].hint == "did you mean 'prefer'?"
+    assert found["enabledStrategies[1]"].hint == "did you mean 'NodeMaintenance'?"
+    assert found["reschedulingInterval"].hint == "add a unit"
+    assert found["maxReschedulePods"].hint == "remove the quotes"
+    assert found["memoryThreshold"] == Mistake("memoryThreshold", "180", "a number from 0 to 100")
+    assert found["history.historyTTL"].accepted == "at least backoff.max, which is 6h"
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "value", "accepted"),
+    [
+        ("mode: dry-run", "mode", "'dry-run'", "'enforce' or 'observe'"),
+        ("mode: null", "mode", "null", "'enforce' or 'observe'"),
+        ("labelPrefix: example.org", "labelPrefix", "'example.org'", "'/'"),
+        ("reschedulingInterval: 500ms", "reschedulingInterval", "'500ms'", "from 1s to 24h"),
+        ("reschedulingInterval: -30s", "reschedulingInterval", "'-30s'", "a duration"),
+        ("reschedulingInterval: 30 s", "reschedulingInterval", "'30 s'", "a duration"),
+        ("cpuThreshold: true", "cpuThreshold", "true", "a number"),
+        ("cpuThreshold: .nan", "cpuThreshold", "'.nan'", "a number"),
+        ("cpuThreshold: -1", "cpuThreshold", "-1", "from 0 to 100"),
+        ("maxReschedulePods: 10.0", "maxReschedulePods", "10.0", "a whole number"),
+        ("maxReschedulePods: 0", "maxReschedulePods", "0", "from 1"),
+        ("enabledStrategies: LoadBalancing", "enabledStrategies", "'LoadBalancing'", "a list"),
+        ("excludedNamespaces: {a: 1}", "excludedNamespaces", "a mapping", "a list"),
+        ("limits: 5", "limits", "5", "a mapping"),
+        ("limits: {perPod: 5}", "limits.perPod", "an unknown key", "a known key"),
+        ("limits: {xyzzy: 5}", "limits.xyzzy", "an unknown key", "perNode, perNamespace"),
+        ("windows: [{from: 08:00}]", "windows[0].type", "nothing", "'allow' or 'deny'"),
+        ("windows: [{type: allow, days: []}]", "windows[0].days", "a list of 0", "a list"),
+        ("windows: [{type: allow, days: [Monday]}]", "windows[0].days[0]", "'Monday'", "'Mon'"),
+        ("windows: [{type: allow, to: 25:00}]", "windows[0].to", "'25:00'", "a time of day"),
+        ("windows: [{type: deny, from: 08:00, to: 08:00}]", "windows[0]", "from 08:00 to 08:00", "different"),
+        ("windows: [{type: deny}]", "windows", "deny on all days", "some open time"),
+        ("placement: {spotWeight: 101}", "placement.spotWeight", "101", "from 1 to 100"),
+        ("placement: {criticalNamespaces: ['-*']}", "placement.criticalNamespaces[0]", "'-*'", "namespace"),
+        ("placement: {priorityClasses: {batch: A b}}", "placement.priorityClasses.batch", "'A b'", "Class"),
+        ("migrations: {workers: 0}", "migrations.workers", "0", "from 1 to 64"),
+        ("migrations: {temporaryPdb: {enabled: yes}}", "migrations.temporaryPdb.enabled", "'yes'", "true or"),
+        ("migrations: {gracePeriodSeconds: -1}", "migrations.gracePeriodSeconds", "-1", "or null"),
+        ("migrations: {hint: {avoidSourceWeight: 100}}", "migrations.hint.avoidSourceWeight", "100", "less"),
+        ("backoff: {max: 1m}", "backoff.max", "1m", "at least backoff.initial, which is 5m"),
+        ("history: {perWorkload: 3}", "history.perWorkload", "3", "at least 8"),
+        ("history: {total: 9}", "history.total", "9", "at least history.perWorkload, which is 10"),
+        ("enabledStrategies: [SpotMix, SpotMix]", "enabledStrategies", "'SpotMix' 2 times", "once"),
+        ("strategies: {LoadBalancing: {weight: -1}}", "strategies.LoadBalancing.weight", "-1", "from 0"),
+        ("strategies: {thirdParty: {SpotMix: {}}}", "strategies.thirdParty.SpotMix", "a name of ours", "no"),
+        (
+            "strategies: {ResourceOptimization: {source: prometheus}}",
+            "strategies.ResourceOptimization.prometheusURL",
+            "''",
+            "address",
+        ),
+        (
+            "strategies: {ResourceOptimization: {prometheusURL: prom:9090}}",
+            "strategies.ResourceOptimization.prometheusURL",
+            "'prom:9090'",
+            "http",
+        ),
+        ("capacity: {labels: [{key: '', spot: [a]}]}", "capacity.labels[0].key", "''", "a label key"),
+        ("strategies: {thirdParty: 5}", "strategies.thirdParty", "5", "a mapping of names"),
+        ("capacity: {labels: [{key: a}]}", "capacity.labels[0]", "no values", "at least one"),
+        ("capacity: {labels: [{spot: [a]}]}", "capacity.labels[0].key", "nothing", "text"),
+        ("signals: {rows: [{kind: avoid, place: taint}]}", "signals.rows[0].key", "''", "key of a taint"),
+        ("signals: {rows: [{kind: avoid, place: node}]}", "signals.rows[0].place", "'node'", "'taint'"),
+        ("mode: observe\nmode: enforce", "mode", "a second value on line 4", "once"),
+    ],
+)
+def test_one_mistake(body: str, path: str, value: str, accepted: str) -> None:
+    (found,) = mistakes(HEAD + body)
+    assert (found.path, found.value) == (path, value)
+    assert accepted in found.accepted
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        pytest.param("", [""], id="empty"),
+        pytest.param("- a", [""], id="a list"),
+        pytest.param("mode: observe", ["apiVersion", "kind"], id="no envelope"),
+        pytest.param(HEAD.replace("Policy", "Polcy"), ["kind"], id="wrong kind"),
+        pytest.param("a: [", [""], id="syntax"),
+        pytest.param("pluginConfig: []", ["pluginConfig"], id="no plugin"),
+        pytest.param("pluginConfig: [{name: Other, args: {}}]", ["pluginConfig"], id="another plugin"),
+        pytest.param("pluginConfig: [{name: Rescheduler}]", ["pluginConfig[0].args"], id="no arguments"),
+        pytest.param(
+            "pluginConfig: [{name: Rescheduler, args: {cpuTreshold: 1}}]",
+            ["pluginConfig[0].args.cpuTreshold"],
+            id="path",
+        ),
+        pytest.param(
+            "pluginConfig: [{name: Rescheduler, args: {history: {total: 1}}}]",
+            ["pluginConfig[0].args.history.total"],
+            id="path of a rule",
+        ),
+        pytest.param(
+            "mode: observe\npluginConfig: [{name: Rescheduler, args: {}}]",
+            ["mode"],
+            id="settings beside a plugin",
+        ),
+        pytest.param("kind: Pod\npluginConfig: [{name: Rescheduler, args: {}}]", ["kind"], id="plugin in a pod"),
+        pytest.param("kind: KubeSchedulerConfiguration", ["pluginConfig"], id="a scheduler without the plugin"),
+    ],
+)
+def test_mistakes_of_the_whole_document(text: str, paths: list[str]) -> None:
+    assert [found.path for found in mistakes(text)] == paths
+
+
+def test_a_rule_is_silent_about_fields_that_are_wrong_themselves() -> None:
+    (found,) = mistakes(HEAD + "history: {historyTTL: soon}\nbackoff: {max: 48h}")
+    assert found.path == "history.historyTTL"
+
+
+def test_a_long_value_is_cut_in_the_message() -> None:
+    (found,) = mistakes(HEAD + f"mode: {'x' * 5000}")
+    assert len(str(found)) < 300
