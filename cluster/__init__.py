@@ -1,0 +1,1 @@
+"""The only door to the Kubernetes API: typed objects, client, reflector, lease, events."""

@@ -1,0 +1,226 @@
+"""Kubeconfigs and ServiceAccounts lead to a connection, or to a sentence that says why not."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+
+from cluster import auth, errors, resources
+from cluster.client import Client
+from tests.unit.cluster import fake_api
+from tests.unit.cluster.fake_api import Answer, FakeApi, Seen, status
+
+
+@pytest.fixture
+def api() -> Iterator[FakeApi]:
+    with fake_api.running() as fake:
+        yield fake
+
+
+def kubeconfig(path: Path, server: str, user: dict[str, Any], *, name: str = "main", current: bool = True) -> Path:
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": {"server": server}}],
+        "users": [{"name": f"{name}-user", "user": user}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": f"{name}-user"}}],
+    } | ({"current-context": name} if current else {})
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(document))
+    return path
+
+
+def sent(api: FakeApi, connection: auth.Connection) -> str | None:
+    Client(connection).get(resources.NODES, "x")
+    return api.seen[-1].headers.get("Authorization")
+
+
+def test_token_of_a_user(api: FakeApi, tmp_path: Path) -> None:
+    connection = auth.connect(kubeconfig(tmp_path / "config", api.url, {"token": "abc"}))
+    assert (connection.server, sent(api, connection)) == (api.url, "Bearer abc")
+
+
+def test_basic_auth(api: FakeApi, tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path / "config", api.url, {"username": "u", "password": "p"})
+    assert sent(api, auth.connect(path)) == "Basic dTpw"
+
+
+def test_token_file_beside_the_kubeconfig_is_followed(api: FakeApi, tmp_path: Path) -> None:
+    """As for client-go, tokenFile wins over token and is relative to the kubeconfig."""
+    path = kubeconfig(tmp_path / "folder" / "config", api.url, {"tokenFile": "token", "token": "old"})
+    (tmp_path / "folder" / "token").write_text("first")
+    connection = auth.connect(path)
+    assert sent(api, connection) == "Bearer first"
+    (tmp_path / "folder" / "token").write_text("second")
+    assert sent(api, connection) == "Bearer second"
+
+
+def plugin(folder: Path, credential: str) -> dict[str, Any]:
+    """An exec plugin that hands out whatever is in a file now, and counts how often it ran."""
+    (folder / "credential").write_text(credential)
+    read = f"import pathlib; folder = pathlib.Path({str(folder)!r}); print((folder / 'credential').read_text())"
+    code = read + "; (folder / 'ran').open('a').write('x')"
+    return {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": sys.executable,
+        "args": ["-c", code],
+        "interactiveMode": "Never",
+    }
+
+
+def credential(token: str, **more: str) -> str:
+    body = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
+    return json.dumps(body | {"status": {"token": token, **more}})
+
+
+def test_exec_plugin_runs_once_until_refused(api: FakeApi, tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path / "config", api.url, {"exec": plugin(tmp_path, credential("first"))})
+    connection = auth.connect(path)
+    assert [sent(api, connection), sent(api, connection)] == ["Bearer first", "Bearer first"]
+    assert (tmp_path / "ran").read_text() == "x"
+
+    (tmp_path / "credential").write_text(credential("second"))
+    api.script = lambda seen: _only("second", seen)
+    assert sent(api, connection) == "Bearer second"
+    assert (tmp_path / "ran").read_text() == "xx"
+
+
+def _only(token: str, seen: Seen) -> Answer:
+    return Answer() if seen.headers["Authorization"] == f"Bearer {token}" else status(401, "Unauthorized")
+
+
+def test_exec_plugin_runs_again_before_its_token_expires(api: FakeApi, tmp_path: Path) -> None:
+    """The official package renews five minutes early; a token that ended long ago is renewed for every request."""
+    expired = credential("first", expirationTimestamp="2020-01-01T00:00:00Z")
+    path = kubeconfig(tmp_path / "config", api.url, {"exec": plugin(tmp_path, expired)})
+    connection = auth.connect(path)
+    (tmp_path / "credential").write_text(credential("second", expirationTimestamp="2120-01-01T00:00:00Z"))
+    assert sent(api, connection) == "Bearer second"
+
+
+def test_a_changed_kubeconfig_is_read_again_after_a_401(api: FakeApi, tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path / "config", api.url, {"token": "first"})
+    connection = auth.connect(path)
+    api.script = lambda seen: _only("second", seen)
+    with pytest.raises(errors.Unauthorized, match=r"token of user 'main-user' of .*config is not valid"):
+        sent(api, connection)
+    kubeconfig(path, api.url, {"token": "second"})
+    assert sent(api, connection) == "Bearer second"
+
+
+def test_a_new_client_certificate_gets_a_new_pool(api: FakeApi, tmp_path: Path) -> None:
+    """A plugin may hand out certificates; the pool is built around one, so another one needs another pool."""
+
+    def certificate(text: str) -> str:
+        data = {"clientCertificateData": text, "clientKeyData": f"{text} key"}
+        return json.dumps({"status": data, "apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"})
+
+    path = kubeconfig(tmp_path / "config", "https://127.0.0.1:1", {"exec": plugin(tmp_path, certificate("one"))})
+    connection = auth.connect(path)
+    before = connection.pool
+    assert connection.credentials.reload()
+    assert connection.pool is before
+    (tmp_path / "credential").write_text(certificate("two"))
+    assert connection.credentials.reload()
+    assert connection.pool is not before
+    assert Path(connection.pool.connection_pool_kw["cert_file"]).read_text() == "two"
+    assert connection.credentials.describe() == f"user 'main-user' of {path} is not accepted"
+
+
+def test_several_files_merge_as_kubectl_does(api: FakeApi, tmp_path: Path) -> None:
+    """Contexts of all files, current-context of the first file that sets one, missing files ignored."""
+    paths = [
+        tmp_path / "missing",
+        kubeconfig(tmp_path / "none", "http://none.invalid", {"token": "none"}, name="none", current=False),
+        kubeconfig(tmp_path / "one", api.url, {"token": "one"}, name="one"),
+        kubeconfig(tmp_path / "two", api.url, {"token": "two"}, name="two"),
+    ]
+    assert sent(api, auth.connect(paths)) == "Bearer one"
+    assert sent(api, auth.connect(paths, "two")) == "Bearer two"
+
+
+BROKEN_PLUGIN = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "/no/such/plugin"}}
+
+
+@pytest.mark.parametrize(
+    ("content", "context", "told"),
+    [
+        pytest.param(None, None, "there is no kubeconfig", id="missing"),
+        pytest.param("", None, "cannot use the kubeconfig", id="empty"),
+        pytest.param("{[", None, "cannot use the kubeconfig", id="not-yaml"),
+        pytest.param("just text", None, "cannot use the kubeconfig", id="not-a-mapping"),
+        pytest.param({"token": "x"}, "other", "other", id="unknown-context"),
+        pytest.param({"tokenFile": "none"}, None, "none", id="token-file-missing"),
+        pytest.param({"token": "x", "as": "admin"}, None, "acts as somebody else", id="impersonation"),
+        pytest.param(BROKEN_PLUGIN, None, "exec plugin '/no/such/plugin'", id="plugin-missing"),
+    ],
+)
+def test_what_is_wrong_is_told(tmp_path: Path, content: Any, context: str | None, told: str) -> None:
+    path = tmp_path / "config"
+    if isinstance(content, dict):
+        kubeconfig(path, "http://127.0.0.1:1", content)
+    elif content is not None:
+        path.write_text(content)
+    with pytest.raises(auth.LoginError) as caught:
+        auth.connect(path, context)
+    assert told in str(caught.value)
+
+
+def account(folder: Path, *, token: str = "abc", ca: str = "certificate") -> auth.InCluster:  # noqa: S107
+    (folder / "token").write_text(token)
+    (folder / "ca.crt").write_text(ca)
+    return auth.InCluster("fd00::1", "443", folder / "token", folder / "ca.crt")
+
+
+def test_in_cluster(tmp_path: Path) -> None:
+    connection = auth.connect(in_cluster=account(tmp_path))
+    assert (connection.server, connection.credentials.authorization()) == ("https://[fd00::1]:443", "Bearer abc")
+    assert connection.pool.connection_pool_kw["ca_certs"] == str(tmp_path / "ca.crt")
+    (tmp_path / "token").write_text("rotated")
+    assert connection.credentials.authorization() == "Bearer rotated"
+    assert connection.server == "https://[fd00::1]:443"
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        pytest.param({"token": ""}, "empty", id="empty-token"),
+        pytest.param({"token": " \n"}, "empty", id="blank-token"),
+        pytest.param({"ca": ""}, "empty", id="empty-ca"),
+    ],
+)
+def test_in_cluster_troubles_are_told(tmp_path: Path, files: dict[str, str], told: str) -> None:
+    with pytest.raises(auth.LoginError, match=told):
+        auth.connect(in_cluster=account(tmp_path, **files))
+
+
+@pytest.mark.parametrize(
+    ("environ", "found"),
+    [
+        pytest.param({"KUBERNETES_SERVICE_HOST": "h", "KUBERNETES_SERVICE_PORT": "1"}, ("h", "1"), id="inside"),
+        pytest.param({"KUBERNETES_SERVICE_HOST": "h"}, None, id="no-port"),
+        pytest.param({}, None, id="outside"),
+    ],
+)
+def test_where_we_are(environ: dict[str, str], found: tuple[str, str] | None) -> None:
+    around = auth.InCluster.from_environ(environ)
+    assert (around and (around.host, around.port)) == found
+
+
+def test_nothing_given_is_told() -> None:
+    with pytest.raises(auth.LoginError, match="neither"):
+        auth.connect()
+
+
+def test_the_pool_neither_retries_nor_forgets_dead_peers(tmp_path: Path) -> None:
+    connection = auth.connect(kubeconfig(tmp_path / "config", "http://127.0.0.1:1", {}))
+    options = connection.pool.connection_pool_kw
+    assert options["retries"].total is False
+    assert options["maxsize"] == auth.POOL_SIZE
+    assert len(options["socket_options"]) > len(urllib3.connection.HTTPConnection.default_socket_options)
