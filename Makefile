@@ -9,13 +9,14 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
+# An environment whose Python is gone (moved checkout, upgraded system) is made anew.
+BROKEN := $(shell [ -x $(PY) ] || echo broken)
 # Tests wait on a cluster more than they compute, so four workers suit two cores.
 WORKERS ?= 4
 PYTEST := $(PY) -m pytest
 DIR ?= .testbed/dev
 NODES ?= 3
 SPOT ?= 3
-PACKAGES := $(patsubst %/__init__.py,%,$(wildcard */__init__.py)) tests
 
 .PHONY: help test check unit integration e2e demo up down bench fmt docs lock binaries clean
 
@@ -44,10 +45,10 @@ demo: binaries  ## Show the main job on a control plane of its own, then remove 
 	$(PY) -m testbed demo
 
 up: binaries  ## Start a control plane and leave it running (DIR=, NODES=, SPOT=); prints its KUBECONFIG.
-	@$(PY) -m testbed up --dir $(DIR) --nodes $(NODES) --spot $(SPOT)
+	@$(PY) -m testbed up --dir "$(DIR)" --nodes $(NODES) --spot $(SPOT)
 
 down: $(READY)  ## Stop the control plane that `make up` started and remove what it left.
-	@$(PY) -m testbed down --dir $(DIR)
+	@$(PY) -m testbed down --dir "$(DIR)"
 
 bench: binaries  ## Measure speed and memory on this machine, repeated, with the spread.
 	$(PY) -m bench
@@ -68,13 +69,16 @@ binaries: $(READY)  ## Find or build the control plane's binaries (about ten min
 	@$(PY) -m testbed binaries
 
 clean:  ## Remove what the other targets made in this folder (the binary cache stays).
-	@if [ -x $(PY) ]; then $(PY) -m testbed down --all; fi
+	@if [ -n "$$(ls -d .testbed/*/ 2>/dev/null)" ]; then $(MAKE) $(READY) && $(PY) -m testbed down --all; fi
 	rm -rf $(VENV) .testbed .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage* build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): requirements-dev.txt requirements.txt
+.PHONY: broken
+broken:
+
+$(READY): requirements-dev.txt requirements.txt $(BROKEN)
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "spotshift needs Python 3.11 or newer; set PYTHON=")'
-	@$(PYTHON) -m venv $(VENV) || { echo "cannot create $(VENV): install the venv module (Debian: python3-venv)" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV) || { echo "cannot create $(VENV): install the venv module (Debian: python3-venv)" >&2; exit 1; }
 	@echo "installing the pinned Python packages into $(VENV)"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@

@@ -1,23 +1,29 @@
 """`python -m testbed`: a control plane of your own on loopback."""
 
 import argparse
+import io
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from testbed import bed, binaries, build, golang, install, pins, process, progress
+from testbed import bed, binaries, build, folder, golang, install, pins, process, progress
 
 DEFAULT_DIR = Path(".testbed/dev")
-EXPECTED = (bed.Refused, bed.DidNotStart, build.BuildFailed, golang.NoToolchain, install.NotInstalled)
+EXPECTED = (folder.Refused, bed.DidNotStart, build.BuildFailed, golang.NoToolchain, install.NotInstalled)
 """Failures that the user can do something about: told in words, without a traceback."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = options.run
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)  # asked to end, in whatever way: clean up first
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without ● still gets its picture
     try:
         return run(options)
     except EXPECTED as failure:
@@ -55,7 +61,7 @@ def _logs(options: argparse.Namespace) -> int:
     running = bed.attach(options.dir)
     names = sorted(path.stem for path in running.layout.logs.glob("*.log"))
     if options.component and options.component not in names:
-        raise bed.Refused(f"component: {options.component!r} has no log; there are {', '.join(names)}")
+        raise folder.Refused(f"component: {options.component!r} has no log; there are {', '.join(names)}")
     for name in [options.component] if options.component else names:
         print(f"==> {name} <==\n{running.tail(name, options.tail)}")
     return 0

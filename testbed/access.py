@@ -6,7 +6,8 @@ from testbed import pki
 from testbed.api import Api, Object, path
 from testbed.bed import ControlPlane
 
-TOKEN_SECONDS = 3600
+TOKEN_SECONDS = 24 * 3600
+"""Longer than any run: nobody renews it as a kubelet would."""
 
 
 def token(client: Api, name: str, namespace: str, *, seconds: int = TOKEN_SECONDS) -> str:

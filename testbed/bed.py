@@ -2,27 +2,23 @@
 
 import base64
 import collections
-import fcntl
 import functools
-import json
 import os
-import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 import urllib3
 import yaml
 
-from testbed import api, layout, objects, ports, process
+from testbed import api, folder, layout, objects, ports, process
 from testbed.binaries import Binaries
-from testbed.waiting import eventually
+from testbed.folder import Refused
+from testbed.waiting import NeverCame, eventually
 
 READY_TIMEOUT_SECONDS = 90.0
 """Ready takes about 6 s on an idle machine; a busy one with two cores needs patience."""
@@ -30,11 +26,6 @@ STOP_GRACE_SECONDS = 5.0
 """The apiserver drains its watches far longer than anybody wants to wait for a test bed."""
 TAIL_LINES = 30
 ATTEMPTS = 3
-_OURS = ("pki", "logs", "etcd", "kubeconfig", "scheduler.yaml", "state.json", "lock.up")
-
-
-class Refused(Exception):
-    """The folder cannot be used as asked; the message says why and what to do."""
 
 
 class DidNotStart(Exception):
@@ -69,7 +60,12 @@ class ControlPlane:
         """Run the real kubectl as cluster administrator and return what it printed."""
         command = [str(self.binaries["kubectl"]), f"--kubeconfig={self.kubeconfig}", *arguments]
         done = subprocess.run(
-            command, input=stdin, capture_output=True, text=True, check=False, env={"HOME": str(self.home)}
+            command,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={"HOME": str(self.home), "KUBECACHEDIR": str(self.home / "kubectl")},
         )
         if done.returncode != 0:
             raise RuntimeError(f"kubectl {' '.join(arguments)} ended with {done.returncode}: {done.stderr.strip()}")
@@ -111,36 +107,50 @@ def up(home: Path, binaries: Binaries, *, nodes: int = 0, spot: int = 0, owner: 
 
     With `owner`, the control plane goes down by itself when that process ends, however it ends.
     """
-    home = home.absolute()
-    with _exclusive(home):
+    home = home.resolve()
+    with folder.claimed(home):
         _clear_leftovers(home)
         try:
-            bed = _start_on_free_ports(home, binaries)
             if owner is not None:
-                guard = [sys.executable, "-m", "testbed", "guard", "--dir", str(home), "--owner", str(owner)]
-                process.start("guard", guard, home=home, log=bed.layout.log("guard"), env=_importable(os.environ))
+                _start_guard(home, owner)
+            bed = _start_on_free_ports(home, binaries)
             _register_metrics(bed)
             add_nodes(bed.api(), objects.pool("", on_demand=nodes, spot=spot))
-        except BaseException:
-            _remove(home)
+            _remember(bed, ready=True)
+        except BaseException as failure:
+            _stop_all(home)
+            folder.erase(home)
+            if isinstance(failure, NeverCame | OSError | urllib3.exceptions.HTTPError | api.ApiError):
+                raise DidNotStart(f"the control plane in {home} did not become usable: {failure}") from failure
             raise
-        _write_state(bed, ready=True)
         return bed
 
 
 def attach(home: Path) -> ControlPlane:
-    """The control plane that runs in `home`."""
-    home = home.absolute()
-    state = _read_state(home)
+    """The control plane in `home`, as it was started."""
+    home = home.resolve()
+    state = folder.read_state(home)
     if state is None:
         raise Refused(f"no test bed in {home}; start one with `python -m testbed up --dir {home}`")
     paths = {name: Path(path) for name, path in state["binaries"].items()}
     return ControlPlane(home, state["ports"], paths)
 
 
+def is_running(home: Path) -> ControlPlane | None:
+    """The control plane in `home` if it is ready and every part of it lives."""
+    state = folder.read_state(home.resolve())
+    if not state or not state["ready"]:
+        return None
+    bed = attach(home)
+    return bed if all(bed.status().values()) else None
+
+
 def down(home: Path) -> list[str]:
     """Stop everything that belongs to the test bed in `home` and remove its files; returns what was stopped."""
-    return _remove(home.absolute())
+    home = home.resolve()
+    stopped = _stop_all(home)
+    folder.remove(home)
+    return stopped
 
 
 def add_nodes(client: api.Api, nodes: Sequence[api.Object]) -> None:
@@ -161,18 +171,26 @@ def _is_usable(node: api.Object) -> bool:
     return objects.is_ready(node) and "node.kubernetes.io/not-ready" not in taints
 
 
+def _start_guard(home: Path, owner: int) -> None:
+    """First of all, so that nothing is ever without it."""
+    logs = layout.Layout(home).logs
+    logs.mkdir()
+    guard = [sys.executable, "-m", "testbed", "guard", "--dir", str(home), "--owner", str(owner)]
+    process.start("guard", guard, home=home, log=logs / "guard.log", env=_importable(os.environ))
+
+
 def _start_on_free_ports(home: Path, binaries: Binaries) -> ControlPlane:
     for attempt in range(1, ATTEMPTS + 1):
         bed = ControlPlane(home, ports.free(layout.PORTS), binaries)
         layout.prepare(bed.layout, bed.ports)
-        _write_state(bed, ready=False)
+        _remember(bed, ready=False)
         try:
             _start_all(bed)
         except DidNotStart as failure:
             # Between choosing a port and binding it somebody else may take it.
             if "address already in use" not in str(failure) or attempt == ATTEMPTS:
                 raise
-            process.stop([proc for _, proc in process.running(home)], grace_seconds=0)
+            _stop_all(home, spare="guard")
         else:
             return bed
     raise AssertionError("unreachable")
@@ -238,62 +256,27 @@ def _register_metrics(bed: ControlPlane) -> None:
     )
 
 
-@contextmanager
-def _exclusive(home: Path) -> Iterator[None]:
-    """Let one `up` at a time work in a folder; the kernel ends the claim with the process."""
-    if home.exists() and any(home.iterdir()) and not (home / "lock.up").exists():
-        raise Refused(f"{home} is not empty and is not a test bed; choose another --dir")
-    home.mkdir(parents=True, exist_ok=True)
-    with (home / "lock.up").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Refused(f"another `up` is at work in {home}") from None
-        yield
-
-
 def _clear_leftovers(home: Path) -> None:
     """Refuse a folder whose control plane runs; clean one that was killed."""
-    state = _read_state(home)
-    if state and state["ready"]:
-        status = attach(home).status()
-        if all(status.values()):
-            raise Refused(
-                f"a test bed is already running in {home} (apiserver pid {status['kube-apiserver']}); "
-                f"stop it with `python -m testbed down --dir {home}` or choose another --dir"
-            )
-    _remove(home, keep=("lock.up",))
+    running = is_running(home)
+    if running:
+        raise Refused(
+            f"a test bed is already running in {home} (apiserver pid {running.status()['kube-apiserver']}); "
+            f"stop it with `python -m testbed down --dir {home}` or choose another --dir"
+        )
+    _stop_all(home)
+    folder.empty(home)
 
 
-def _remove(home: Path, *, keep: Sequence[str] = ()) -> list[str]:
-    found = process.running(home)
+def _stop_all(home: Path, *, spare: str = "") -> list[str]:
+    found = [(name, proc) for name, proc in process.running(home) if name != spare]
     process.stop([proc for _, proc in found], grace_seconds=STOP_GRACE_SECONDS)
-    for name in _OURS:
-        path = home / name
-        if name in keep:
-            continue
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-    if home.is_dir() and not any(home.iterdir()):
-        home.rmdir()
     return sorted(name for name, _ in found)
 
 
-def _write_state(bed: ControlPlane, *, ready: bool) -> None:
+def _remember(bed: ControlPlane, *, ready: bool) -> None:
     binaries = {name: str(path) for name, path in bed.binaries.items()}
-    state = {"ready": ready, "ports": dict(bed.ports), "binaries": binaries}
-    staging = bed.home / "state.json.new"
-    staging.write_text(json.dumps(state))
-    staging.replace(bed.home / "state.json")
-
-
-def _read_state(home: Path) -> dict[str, Any] | None:
-    try:
-        return dict(json.loads((home / "state.json").read_text()))
-    except FileNotFoundError:
-        return None
+    folder.write_state(bed.home, {"ready": ready, "ports": dict(bed.ports), "binaries": binaries})
 
 
 def _importable(environ: Mapping[str, str]) -> dict[str, str]:

@@ -49,11 +49,15 @@ def ensure(environ: Mapping[str, str], *, report: build.Report) -> Binaries:
 def built_tools(environ: Mapping[str, str], *, report: build.Report) -> Path:
     """The folder with everything built from our module. Two callers at once build it once."""
     cached = pins.cache_dir(environ) / f"bin-{pins.cache_key()}"
-    if not cached.exists():
+    if not _is_complete(cached):
         with _locked(cached.with_suffix(".lock"), on_wait=report.waiting):
-            if not cached.exists():
+            if not _is_complete(cached):
                 _build(cached, environ, report=report)
     return cached
+
+
+def _is_complete(folder: Path) -> bool:
+    return all((folder / component.name).exists() for component in COMPONENTS)
 
 
 def matches(printed: str, wanted: str) -> bool:
@@ -69,7 +73,7 @@ def _found(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
         for place in filter(None, places):
             path = shutil.which(component.name, path=place)
             if path and matches(_printed_version(path, component), wanted[component.project]):
-                yield component.name, Path(path)
+                yield component.name, Path(path).absolute()
                 break
 
 
@@ -92,6 +96,7 @@ def _build(target: Path, environ: Mapping[str, str], *, report: build.Report) ->
     staging.mkdir(parents=True, exist_ok=True)
     build.install(golang.find(environ), staging, environ, report=report)
     (staging / "server").replace(staging / "etcd")  # the main package of etcd's server module
+    shutil.rmtree(target, ignore_errors=True)  # one that lost a binary
     staging.rename(target)
 
 

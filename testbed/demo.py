@@ -31,13 +31,12 @@ def run(binaries: Binaries, *, console: Console, pause_seconds: float | None = N
     """Play the demo; 0 when every pod became Ready. Leaves nothing running, however it ends."""
     if pause_seconds is None:
         pause_seconds = PAUSE_SECONDS if console.is_terminal else 0.0
-    with tempfile.TemporaryDirectory(prefix="spotshift-demo-") as folder:
-        home = Path(folder) / "bed"
-        try:
-            return _play(home, binaries, console, pause_seconds)
-        finally:
-            bed.down(home)
-            console.print("The control plane is stopped and removed.")
+    home = Path(tempfile.mkdtemp(prefix="spotshift-demo-"))
+    try:
+        return _play(home, binaries, console, pause_seconds)
+    finally:
+        bed.down(home)
+        console.print("The control plane is stopped and removed.")
 
 
 def _play(home: Path, binaries: Binaries, console: Console, pause_seconds: float) -> int:

@@ -4,7 +4,7 @@ import random
 import re
 import threading
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 from urllib.parse import parse_qs, urlsplit
 
 Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
@@ -125,6 +125,10 @@ class Rules:
         """From now on; `hits` of the returned rule tells how often it was used."""
         if not 0 <= probability <= 1:
             raise ValueError(f"probability: {probability} is not between 0 and 1")
+        if count is not None and count < 1:
+            raise ValueError(f"count: {count} is not a positive number")
+        if verb is not None and verb not in get_args(Verb):
+            raise ValueError(f"verb: {verb!r} is not one of {', '.join(get_args(Verb))}")
         rule = Rule(fault, verb, resource, re.compile(path) if path else None, probability, count)
         with self._lock:
             self._rules.append(rule)
@@ -150,8 +154,10 @@ class Rules:
         return None
 
 
-_WITH_NAME = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "POST": "create"}
-_WITHOUT_NAME = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+_WITH_NAME = {"GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "POST": "create"}
+_WITHOUT_NAME = {"GET": "list", "HEAD": "list", "POST": "create", "DELETE": "deletecollection"}
+_OF_A_NAMESPACE = ("finalize", "status")
+"""Parts of a namespace itself; any other third part is a resource inside it."""
 
 
 def parse(method: str, target: str) -> Request:
@@ -159,12 +165,14 @@ def parse(method: str, target: str) -> Request:
     url = urlsplit(target)
     parts = [part for part in url.path.split("/") if part]
     rest = parts[2:] if parts[:1] == ["api"] else parts[3:] if parts[:1] == ["apis"] else []
-    if len(rest) > 2 and rest[0] == "namespaces":
+    if len(rest) > 2 and rest[0] == "namespaces" and rest[2] not in _OF_A_NAMESPACE:
         rest = rest[2:]
     if not rest:
-        return Request(method.lower(), "", target)
+        return Request(_WITH_NAME.get(method, method.lower()), "", target)
     resource = "/".join((rest[0], *rest[2:3]))
     if len(rest) > 1:
         return Request(_WITH_NAME.get(method, method.lower()), resource, target)
-    watching = parse_qs(url.query).get("watch", [""])[0] in ("1", "true")
-    return Request("watch" if watching else _WITHOUT_NAME.get(method, method.lower()), resource, target)
+    watch = parse_qs(url.query, keep_blank_values=True).get("watch", ["false"])[0]
+    if method == "GET" and watch.lower() not in ("false", "0"):
+        return Request("watch", resource, target)
+    return Request(_WITHOUT_NAME.get(method, method.lower()), resource, target)

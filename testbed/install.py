@@ -5,6 +5,7 @@ command, the same environment and the rights of the same ServiceAccount.
 """
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,22 +40,41 @@ def install(bed: ControlPlane, manifests: Path = MANIFESTS) -> Iterator[str]:
 
 def _start(bed: ControlPlane, deployment: dict[str, Any]) -> Iterator[str]:
     """One process for each replica and container; those of an earlier install are replaced."""
-    namespace, name = deployment["metadata"]["namespace"], deployment["metadata"]["name"]
+    name, namespace = deployment["metadata"]["name"], deployment["metadata"].get("namespace", "default")
     spec = deployment["spec"]["template"]["spec"]
-    login = access.kubeconfig(bed, spec["serviceAccountName"], namespace)
-    for replica in range(deployment["spec"].get("replicas", 1)):
-        for container in spec["containers"]:
-            label = f"{name}-{container['name']}-{replica}"
-            bed.stop(label)
-            command = [*container.get("command", ()), *container.get("args", ())]
-            if not command:
-                raise NotInstalled(f"Deployment {name}: container {container['name']} has no command to run here")
-            env = {
-                "PATH": os.environ.get("PATH", ""),
-                "PYTHONPATH": str(ROOT),
-                "KUBECONFIG": str(login),
-                **{entry["name"]: entry["value"] for entry in container.get("env", ()) if "value" in entry},
-            }
-            program = sys.executable if command[0] in ("python", "python3") else command[0]
-            child = process.start(label, [program, *command[1:]], home=bed.home, log=bed.layout.log(label), env=env)
-            yield f"process/{label} started (pid {child.pid}) as {namespace}/{spec['serviceAccountName']}"
+    account = spec.get("serviceAccountName", "default")
+    login = access.kubeconfig(bed, account, namespace)
+    for label in {label for label, _ in process.running(bed.home) if label.startswith(f"{name}/")}:
+        bed.stop(label)
+    for container in spec["containers"]:
+        command = _command(name, container)
+        env = {**_environment(name, container), "KUBECONFIG": str(login)}
+        for replica in range(deployment["spec"].get("replicas", 1)):
+            label = f"{name}/{container['name']}-{replica}"
+            log = bed.layout.log(label.replace("/", "-"))
+            child = process.start(label, command, home=bed.home, log=log, env=env)
+            yield f"process/{label} started (pid {child.pid}) as {namespace}/{account}"
+
+
+def _command(deployment: str, container: dict[str, Any]) -> list[str]:
+    command = [*container.get("command", ()), *container.get("args", ())]
+    program = (
+        sys.executable if command[:1] in (["python"], ["python3"]) else shutil.which(command[0]) if command else None
+    )
+    if program is None:
+        raise NotInstalled(
+            f"Deployment {deployment}: container {container['name']}: no such command here: {command[:1]}"
+        )
+    return [program, *command[1:]]
+
+
+def _environment(deployment: str, container: dict[str, Any]) -> dict[str, str]:
+    env = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT)}
+    for entry in container.get("env", ()):
+        if "value" not in entry:
+            raise NotInstalled(
+                f"Deployment {deployment}: container {container['name']}: env {entry['name']} has no value; "
+                "only literal values can be given to a process here"
+            )
+        env[entry["name"]] = entry["value"]
+    return env

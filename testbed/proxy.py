@@ -5,7 +5,9 @@ live. The token of the client goes through; a client without one is served as cl
 """
 
 import asyncio
+import contextlib
 import json
+import secrets
 import ssl
 import threading
 from collections.abc import AsyncIterator, Coroutine
@@ -22,6 +24,7 @@ from testbed.bed import ControlPlane
 T = TypeVar("T")
 READ_BYTES = 65536
 SLOW_STEP_SECONDS = 0.05
+FLUSH_SECONDS = 30.0
 
 
 class _Cut(Exception):
@@ -94,7 +97,7 @@ class FaultProxy:
     async def _listen(self) -> None:
         if self._listener is not None:
             return
-        pair = self.bed.layout.ca.server("fault-proxy")
+        pair = self.bed.layout.ca.server(f"fault-proxy-{secrets.token_hex(4)}")  # several run at once
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(pair.cert, pair.key)
         context.set_alpn_protocols(["http/1.1"])
@@ -120,8 +123,11 @@ class FaultProxy:
         upstream = _Upstream(self.bed)
         try:
             await self._serve(_Side(h11.Connection(h11.SERVER), reader, writer), upstream)
-        except (_Cut, OSError, ssl.SSLError, h11.RemoteProtocolError, asyncio.CancelledError):
-            pass  # a broken connection is this program's trade; the client learns it by the abort below
+            await _hang_up(writer)
+        except (_Cut, OSError, ssl.SSLError, h11.ProtocolError):
+            await _hang_up(writer)  # a broken connection is this program's trade
+        except asyncio.CancelledError:
+            pass  # `refuse` or `cut_all`: break it now
         finally:
             self._clients.discard(task)
             upstream.close()
@@ -151,6 +157,8 @@ class _Side:
 
     async def event(self) -> object:
         while (event := self.connection.next_event()) is h11.NEED_DATA:
+            if self.connection.they_are_waiting_for_100_continue:
+                await self.send(h11.InformationalResponse(status_code=100, headers=[]))
             self.connection.receive_data(await self.reader.read(READ_BYTES))
         return event
 
@@ -173,12 +181,20 @@ class _Upstream:
     as_admin: bool = False
 
     async def send(self, request: h11.Request, body: bytes) -> _Side:
-        as_admin = all(name != b"authorization" for name, _ in request.headers)
-        if self.side is None or as_admin != self.as_admin or self.side.connection.our_state is not h11.IDLE:
+        headers = [(name, value) for name, value in request.headers if name != b"expect"]  # answered by us
+        if all(name != b"host" for name, _ in headers):
+            headers.append((b"host", b"127.0.0.1"))  # HTTP/1.0 does not need one
+        request = h11.Request(method=request.method, target=request.target, headers=headers)
+        as_admin = all(name != b"authorization" for name, _ in headers)
+        if not self._usable() or as_admin != self.as_admin:
             await self._open(as_admin)
         assert self.side is not None  # noqa: S101 - just opened
         await self.side.send(request, *([h11.Data(data=body)] if body else []), h11.EndOfMessage())
         return self.side
+
+    def _usable(self) -> bool:
+        """Open, at rest, and not closed by the apiserver meanwhile."""
+        return self.side is not None and self.side.connection.our_state is h11.IDLE and not self.side.reader.at_eof()
 
     def settle(self) -> None:
         """Use the connection again if both ends agree that the exchange is over."""
@@ -215,7 +231,8 @@ async def _exchange(
             await asyncio.sleep(seconds)
     try:
         server = await upstream.send(request, body)
-        response = await server.event()
+        while isinstance(response := await server.event(), h11.InformationalResponse):
+            pass
     except OSError:
         raise _Cut from None  # the apiserver is down: the client sees what it would see without us
     if not isinstance(response, h11.Response):
@@ -248,6 +265,14 @@ async def _send_part(client: _Side, part: bytes, fault: faults.Fault | None) -> 
     for start in range(0, len(part), step):
         await client.send(h11.Data(data=part[start : start + step]))
         await asyncio.sleep(SLOW_STEP_SECONDS)
+
+
+async def _hang_up(writer: asyncio.StreamWriter) -> None:
+    """Close after what was written has left: a slow client gets every byte it was promised."""
+    writer.close()
+    with contextlib.suppress(OSError, ssl.SSLError, TimeoutError):
+        async with asyncio.timeout(FLUSH_SECONDS):
+            await writer.wait_closed()
 
 
 async def _cut() -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from rich.console import Console
 
@@ -44,14 +45,12 @@ def built_tools() -> Path:
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest, control_plane_binaries: binaries.Binaries) -> bed.ControlPlane:
     """The control plane that all tests of this run share."""
-    controller = _controller_pid(request.config)
+    controller = _controller(request.config)
     home = _home(controller)
     home.parent.mkdir(parents=True, exist_ok=True)
-    with home.with_suffix(".lock").open("w") as lock:
+    with (home.parent / "tests.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # the first worker starts it, the others find it
-        if not (home / "state.json").exists():
-            bed.up(home, control_plane_binaries, owner=controller)
-    return bed.attach(home)
+        return bed.is_running(home) or bed.up(home, control_plane_binaries, owner=controller.pid)
 
 
 @pytest.fixture
@@ -119,12 +118,12 @@ def make_namespace(kube: api.Api, name: str, *, annotations: dict[str, str] | No
 
 
 def remove_namespace(kube: api.Api, name: str) -> None:
-    """Ask for its deletion; finalizers that a test left on pods must not keep it for ever."""
+    """Ask for its deletion. Its pods go at once, whatever grace or finalizer a test gave them."""
     kube.delete("namespaces", name)
     for pod in kube.list("pods", name):
-        if pod["metadata"].get("finalizers"):
-            with suppress(api.ApiError):
-                kube.patch("pods", pod["metadata"]["name"], {"metadata": {"finalizers": None}}, name)
+        with suppress(api.ApiError):
+            kube.patch("pods", pod["metadata"]["name"], {"metadata": {"finalizers": None}}, name)
+            kube.delete("pods", pod["metadata"]["name"], name, gracePeriodSeconds=0)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -134,18 +133,15 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     report: pytest.TestReport = outcome.get_result()
     running = getattr(item, "funcargs", {}).get("cluster")
     if report.failed and isinstance(running, bed.ControlPlane):
-        for name in running.status():
-            report.sections.append((f"log of {name}", running.tail(name)))
+        for path in sorted(set(running.layout.logs.glob("*.log")) - {running.layout.audit_log}):
+            report.sections.append((f"log of {path.stem}", running.tail(path.stem)))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Take the control plane down, and fail a run in which something was skipped."""
     if hasattr(session.config, "workerinput"):
         return
-    home = _home(os.getpid())
-    if home.exists():
-        bed.down(home)
-    home.with_suffix(".lock").unlink(missing_ok=True)
+    bed.down(_home(psutil.Process()))
     if _skipped(session.config) and not session.config.getoption("--allow-skips"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -160,10 +156,11 @@ def _skipped(config: pytest.Config) -> int:
     return sum(len(reporter.stats.get(kind, ())) for kind in ("skipped", "xfailed")) if reporter else 0
 
 
-def _controller_pid(config: pytest.Config) -> int:
+def _controller(config: pytest.Config) -> psutil.Process:
     """The process that outlives all workers of this run."""
-    return os.getppid() if hasattr(config, "workerinput") else os.getpid()
+    return psutil.Process(os.getppid() if hasattr(config, "workerinput") else os.getpid())
 
 
-def _home(controller: int) -> Path:
-    return ROOT / ".testbed" / f"tests-{controller}"
+def _home(controller: psutil.Process) -> Path:
+    """One folder for each run; the start time is in its name because pids come again."""
+    return ROOT / ".testbed" / f"tests-{controller.pid}-{int(controller.create_time())}"

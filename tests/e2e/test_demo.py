@@ -29,7 +29,9 @@ def demo_processes(folder: Path) -> list[str]:
 
 def within(folder: Path) -> dict[str, str]:
     """The demo puts its control plane below the folder for temporary files."""
-    return {**os.environ, "TMPDIR": str(folder)}
+    colours = ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+    inherited = {name: value for name, value in os.environ.items() if name not in colours}
+    return {**inherited, "TMPDIR": str(folder), "TERM": "xterm", "COLUMNS": "100"}
 
 
 def test_runs_through_without_a_terminal(tmp_path: Path) -> None:

@@ -80,6 +80,30 @@ def test_grace_period_of_ten_seconds_is_honoured(
     assert at_least <= time.monotonic() - asked <= at_most
 
 
+def test_changing_a_pod_does_not_lengthen_its_grace_period(kube: Api, namespace: str, nodes: Nodes) -> None:
+    nodes.make(on_demand=1)
+    annotations = {f"{PREFIX}stop-delay": "60s"}
+    kube.create("pods", objects.pod("slow", annotations=annotations, terminationGracePeriodSeconds=6), namespace)
+    ready_pods(kube, namespace, 1)
+    asked = time.monotonic()
+    kube.delete("pods", "slow", namespace)
+    changes = 0
+
+    def change_until_gone() -> bool:
+        nonlocal changes
+        try:
+            kube.patch("pods", "slow", {"metadata": {"labels": {"changed": str(changes)}}}, namespace)
+        except ApiError as gone:
+            return gone.status == 404
+        changes += 1
+        return False
+
+    eventually(change_until_gone, interval=1, what="the end of the pod")
+    assert changes >= 4
+    assert time.monotonic() - asked >= 6.0
+    assert changes <= 10, "about one change a second, so it ended with its grace period"
+
+
 def test_pod_with_a_finalizer_stays_until_it_is_removed(kube: Api, namespace: str, nodes: Nodes) -> None:
     nodes.make(on_demand=1)
     pod = objects.pod("kept", terminationGracePeriodSeconds=1)
@@ -151,11 +175,12 @@ def test_horizontal_autoscaler_scales_on_measured_usage(kube: Api, namespace: st
 
 def test_stateful_set_starts_in_order_and_keeps_names(kube: Api, namespace: str, nodes: Nodes) -> None:
     nodes.make(on_demand=1)
-    kube.create("statefulsets", objects.stateful_set("db", replicas=3), namespace)
+    delay = {f"{PREFIX}ready-delay": "2s"}
+    kube.create("statefulsets", objects.stateful_set("db", replicas=3, annotations=delay), namespace)
     pods = {pod["metadata"]["name"]: pod for pod in ready_pods(kube, namespace, 3)}
     assert sorted(pods) == ["db-0", "db-1", "db-2"]
     started = [pods[f"db-{index}"]["metadata"]["creationTimestamp"] for index in range(3)]
-    assert started == sorted(started)
+    assert started == sorted(set(started)), "each waits until the one before is Ready, which takes two seconds"
     kube.evict("db-1", namespace)
     eventually(
         lambda: kube.get("pods", "db-1", namespace),

@@ -82,13 +82,30 @@ def test_process_has_the_rights_of_its_service_account(own: bed.ControlPlane, tm
     (tmp_path / "kustomization.yaml").write_text(textwrap.dedent(KUSTOMIZATION))
     (tmp_path / "all.yaml").write_text(textwrap.dedent(RUNS_AS_ITSELF))
     printed = list(install.install(own, tmp_path))
-    assert sum(line.startswith("process/reader-main-") for line in printed) == 2
+    assert sum(line.startswith("process/reader/main-") for line in printed) == 2
     eventually(lambda: own.tail("reader-main-1"), until=lambda text: text == "configmaps 1\nsecrets 403\n")
     before = {found.pid for name, found in process.running(own.home) if name.startswith("reader")}
     list(install.install(own, tmp_path))
     after = {found.pid for name, found in process.running(own.home) if name.startswith("reader")}
     assert len(before) == len(after) == 2
     assert not before & after, "a second install replaces the processes"
+    (tmp_path / "all.yaml").write_text(textwrap.dedent(RUNS_AS_ITSELF).replace("replicas: 2", "replicas: 1"))
+    list(install.install(own, tmp_path))
+    assert sum(name.startswith("reader") for name, _ in process.running(own.home)) == 1, "so does a smaller one"
+
+
+def only_container(container: str) -> dict[str, str]:
+    deployment = f"""\
+        apiVersion: apps/v1
+        kind: Deployment
+        metadata: {{name: odd}}
+        spec:
+          selector: {{matchLabels: {{app: odd}}}}
+          template:
+            metadata: {{labels: {{app: odd}}}}
+            spec: {{containers: [{container.replace("{name: main", "{name: main, image: odd")}]}}
+        """
+    return {"kustomization.yaml": textwrap.dedent(KUSTOMIZATION), "all.yaml": textwrap.dedent(deployment)}
 
 
 @pytest.mark.parametrize(
@@ -96,6 +113,15 @@ def test_process_has_the_rights_of_its_service_account(own: bed.ControlPlane, tm
     [
         pytest.param({}, "has no kustomization.yaml", id="not a kustomize folder"),
         pytest.param({"kustomization.yaml": "resources: [absent.yaml]"}, "absent.yaml", id="missing file"),
+        pytest.param(only_container("{name: main}"), "container main: no such command here", id="no command"),
+        pytest.param(only_container("{name: main, command: [no-such-program]}"), "no-such-program", id="no program"),
+        pytest.param(
+            only_container(
+                "{name: main, command: [sleep], env: [{name: A, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]}"
+            ),
+            "env A has no value",
+            id="computed environment",
+        ),
     ],
 )
 def test_bad_manifests_are_refused(

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -11,12 +10,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from testbed import api, bed, objects, ports, process
-from testbed.bed import ControlPlane
+from testbed import api, bed, folder, objects, ports, process
 from testbed.binaries import Binaries
 from testbed.waiting import eventually
 
 ROOT = Path(__file__).parents[3]
+PARTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "metrics-server")
 
 
 def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -112,13 +111,14 @@ def test_launcher_killed_while_starting(home: Path) -> None:
     nothing_left(home, taken)
 
 
-@pytest.mark.parametrize("victim", ["etcd", "kube-apiserver", "kwok"])
+@pytest.mark.parametrize("victim", [*PARTS, "guard"])
 def test_child_killed_then_down(home: Path, control_plane_binaries: Binaries, victim: str) -> None:
-    taken = bed.up(home, control_plane_binaries).ports
+    taken = bed.up(home, control_plane_binaries, owner=os.getpid()).ports
     kill(victim, home)
     status = command("status", "--dir", home)
-    assert status.returncode == 1
-    assert f"{victim:<26} not running" in status.stdout
+    if victim in PARTS:
+        assert status.returncode == 1
+        assert f"{victim:<26} not running" in status.stdout
     assert command("down", "--dir", home).returncode == 0
     nothing_left(home, taken)
 
@@ -133,31 +133,99 @@ def test_next_up_cleans_a_killed_testbed(home: Path, control_plane_binaries: Bin
     assert set(before.ports) == set(after.ports)
 
 
-def test_owner_killed(home: Path) -> None:
-    """A demo or a test run that is killed takes its control plane along."""
-    script = (
-        "import os, pathlib, signal; from testbed import bed, binaries, progress; from rich.console import Console;"
-        "found = binaries.ensure(os.environ, report=progress.BuildProgress(Console()));"
-        f"bed.up(pathlib.Path({str(home)!r}), found, owner=os.getpid()); print('up', flush=True); signal.pause()"
-    )
-    owner = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+OWNER = """
+import os, pathlib, signal, sys
+from rich.console import Console
+from testbed import bed, binaries, progress
+found = binaries.ensure(os.environ, report=progress.BuildProgress(Console()))
+bed.up(pathlib.Path(sys.argv[1]), found, owner=os.getpid())
+print("up", flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("when", ["guard", "etcd", "kwok", "up"])
+def test_owner_killed(home: Path, when: str) -> None:
+    """A demo or a test run that is killed takes its control plane along, however early."""
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, home], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert owner.stdout is not None
     with owner.stdout:
-        assert owner.stdout.readline() == "up\n"
-        taken = used_ports(home)
-        owner.send_signal(signal.SIGKILL)
+        if when == "up":
+            assert owner.stdout.readline() == "up\n"
+        else:
+            eventually(lambda: when in dict(process.running(home)), interval=0.01, what=when)
+        state = folder.read_state(home)
+        owner.kill()
         owner.wait()
     eventually(lambda: not process.running(home) and not home.exists(), what="the guard's work")
+    nothing_left(home, state["ports"] if state else {})
+
+
+def test_asked_to_end_while_starting(home: Path) -> None:
+    launcher = subprocess.Popen([sys.executable, "-m", "testbed", "up", "--dir", str(home)], cwd=ROOT)
+    eventually(lambda: "kube-apiserver" in dict(process.running(home)), interval=0.01, what="the apiserver")
+    taken = used_ports(home)
+    launcher.terminate()
+    assert launcher.wait(timeout=60) == 130
     nothing_left(home, taken)
 
 
+def test_down_while_starting(home: Path) -> None:
+    launcher = subprocess.Popen(
+        [sys.executable, "-m", "testbed", "up", "--dir", str(home)], cwd=ROOT, stderr=subprocess.PIPE, text=True
+    )
+    eventually(lambda: "kube-apiserver" in dict(process.running(home)), interval=0.01, what="the apiserver")
+    taken = used_ports(home)
+    assert command("down", "--dir", home).returncode == 0
+    _, errors = launcher.communicate(timeout=120)
+    assert launcher.returncode == 1
+    assert errors.startswith("error: ")
+    assert "Traceback" not in errors
+    nothing_left(home, taken)
+
+
+def test_folder_can_be_used_again_after_kubectl(home: Path, control_plane_binaries: Binaries) -> None:
+    for _ in range(2):
+        bed.up(home, control_plane_binaries, nodes=1).kubectl("get", "nodes")
+        bed.down(home)
+        assert not home.exists()
+
+
+def test_folder_behind_a_link(tmp_path: Path, control_plane_binaries: Binaries) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    bed.up(tmp_path / "link", control_plane_binaries)
+    assert command("status", "--dir", tmp_path / "real").returncode == 0
+    assert command("down", "--dir", tmp_path / "link").returncode == 0
+    assert not (tmp_path / "real").exists()
+
+
+def test_unreadable_state_is_cleaned(home: Path, control_plane_binaries: Binaries) -> None:
+    bed.up(home, control_plane_binaries)
+    kill("etcd", home)
+    (home / "state.json").write_text("{half")
+    assert "no test bed in" in command("status", "--dir", home).stderr
+    assert bed.up(home, control_plane_binaries).api().list("namespaces")
+
+
 def test_foreign_folder_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "precious.txt").write_text("mine")
+    files = [tmp_path / name for name in ("precious.txt", "kubeconfig", "state.json", "pki/ca.key", "logs/a.log")]
+    for path in files:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
     up = command("up", "--dir", tmp_path)
     assert up.returncode == 1
     assert "is not empty and is not a test bed" in up.stderr
     command("down", "--dir", tmp_path)
-    assert (tmp_path / "precious.txt").read_text() == "mine"
+    assert [path.read_text() for path in files] == ["mine"] * len(files)
+
+
+def test_unusable_folder_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for target in (tmp_path / "file", tmp_path / "file" / "below"):
+        up = command("up", "--dir", target)
+        assert up.returncode == 1
+        assert up.stderr.startswith(f"error: {target} cannot be used: ")
 
 
 @pytest.mark.parametrize("value", ["-1", "many", "999999"])
@@ -204,7 +272,3 @@ def test_processes_are_recognised_by_their_mark_alone(tmp_path: Path) -> None:
     bed.down(tmp_path / "bed")
     assert not psutil.pid_exists(child.pid) or process.has_ended(child)
     assert os.getpid() not in [found.pid for _, found in process.running(tmp_path / "bed")]
-
-
-def test_attach_shares_one_cluster(cluster: ControlPlane) -> None:
-    assert bed.attach(cluster.home) == cluster

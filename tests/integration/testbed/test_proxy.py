@@ -1,16 +1,19 @@
 """Each fault of the proxy, seen by a plain client."""
 
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import urllib3
 
-from testbed import access, api, faults
+from testbed import access, api, bed, faults
 from testbed.bed import ControlPlane
+from testbed.binaries import Binaries
 from testbed.pki import kubeconfig
 from testbed.proxy import FaultProxy
 from testbed.waiting import eventually
@@ -152,6 +155,13 @@ def test_hold_without_a_byte(through: api.Api, fault_proxy: FaultProxy, namespac
     assert through.get("configmaps", "kube-root-ca.crt", namespace)
 
 
+def test_held_request_took_effect(through: api.Api, kube: api.Api, fault_proxy: FaultProxy, namespace: str) -> None:
+    fault_proxy.rules.add(faults.Hold(), verb="create", count=1)
+    with pytest.raises(urllib3.exceptions.ReadTimeoutError):
+        through.request("POST", api.path("configmaps", None, namespace), body=config_map("done"), timeout=2.0)
+    assert kube.get("configmaps", "done", namespace)
+
+
 def test_hold_a_watch_after_the_first_bytes(
     through: api.Api, kube: api.Api, fault_proxy: FaultProxy, namespace: str
 ) -> None:
@@ -199,3 +209,65 @@ def test_hanging_up_frees_the_stream(
     through.pool.clear()
     del stream
     eventually(lambda: fault_proxy.open_connections == 0, what="the end of the proxy's work for a client that left")
+
+
+def raw(fault_proxy: FaultProxy, request: bytes, *, slow: bool = False) -> bytes:
+    """Everything the proxy sends for one hand-written request until it hangs up."""
+    context = ssl.create_default_context(cafile=str(fault_proxy.bed.layout.ca.pair.cert))
+    plain = socket.create_connection(("127.0.0.1", fault_proxy.port), timeout=30)
+    if slow:
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    with context.wrap_socket(plain, server_hostname="localhost") as connection:
+        connection.sendall(request)
+        if slow:
+            eventually(lambda: fault_proxy.requests, what="the request")
+        received = b""
+        while chunk := connection.recv(4096 if slow else 65536):
+            received += chunk
+    return received
+
+
+def test_slow_reader_gets_every_byte(through: api.Api, fault_proxy: FaultProxy, namespace: str) -> None:
+    for index in range(4):
+        through.create("configmaps", config_map(f"big-{index}", "x" * 900_000), namespace)
+    fault_proxy.requests.clear()
+    request = f"GET /api/v1/namespaces/{namespace}/configmaps HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    received = raw(fault_proxy, request.encode(), slow=True)
+    assert received.endswith((b"}", b"}\n", b"0\r\n\r\n"))
+    assert received.count(b"x") >= 4 * 900_000
+
+
+def test_old_and_careful_clients(fault_proxy: FaultProxy, kube: api.Api, namespace: str) -> None:
+    old = raw(fault_proxy, b"GET /version HTTP/1.0\r\n\r\n")
+    assert b" 200 " in old.splitlines()[0]
+    body = b'{"metadata":{"name":"careful"}}'
+    head = (
+        f"POST /api/v1/namespaces/{namespace}/configmaps HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
+    )
+    careful = raw(fault_proxy, head.encode() + body)
+    assert b" 201 " in careful
+    assert kube.get("configmaps", "careful", namespace)
+
+
+def test_many_proxies_start_at_once(cluster: ControlPlane) -> None:
+    def start_and_stop(_: int) -> str:
+        with FaultProxy(cluster) as proxy:
+            return str(api.connect(cluster.kubeconfig, server=proxy.server).request("GET", "/version")["major"])
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(start_and_stop, range(24))) == ["1"] * 24
+
+
+def test_apiserver_restart_is_seen_and_survived(tmp_path: Path, control_plane_binaries: Binaries) -> None:
+    own = bed.up(tmp_path / "bed", control_plane_binaries)
+    try:
+        with FaultProxy(own) as proxy:
+            client = api.connect(proxy.kubeconfig(tmp_path / "config"))
+            watching = Watching(client, "default")
+            watching.seen("kube-root-ca.crt")
+            own.restart("kube-apiserver", grace_seconds=0)
+            watching.broken()
+            assert client.list("namespaces"), "the same client goes on"
+    finally:
+        bed.down(own.home)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from testbed import binaries, pins
+from testbed.waiting import eventually
 
 TOOLS = ("server", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok")
 METRICS = "sigs.k8s.io/metrics-server/cmd/metrics-server"
@@ -23,7 +24,6 @@ METRICS = "sigs.k8s.io/metrics-server/cmd/metrics-server"
 def slow_go(tmp_path: Path) -> Path:
     """A `go` that lists three packages and takes its time to install; counts how often it was asked to."""
     script = f"""\
-        #!{sys.executable}
         import os, sys, time, pathlib
         if sys.argv[1] == "env":
             print("go9.0.0")
@@ -42,7 +42,8 @@ def slow_go(tmp_path: Path) -> Path:
         """
     path = tmp_path / "bin" / "go"
     path.parent.mkdir()
-    path.write_text(textwrap.dedent(script))
+    (tmp_path / "go.py").write_text(textwrap.dedent(script))
+    path.write_text(f"#!/bin/sh\nexec '{sys.executable}' '{tmp_path}/go.py' \"$@\"\n")
     path.chmod(0o755)
     return path
 
@@ -95,8 +96,7 @@ def test_two_builds_at_once_become_one(tmp_path: Path, slow_go: Path) -> None:
     ]
     for builder in builders:
         builder.start()
-    while not (first.waited.is_set() or second.waited.is_set()):
-        assert all(builder.is_alive() for builder in builders)
+    eventually(lambda: first.waited.is_set() or second.waited.is_set(), what="a second build that waits")
     gate.unlink()
     for builder in builders:
         builder.join(timeout=30)
@@ -116,8 +116,7 @@ def test_a_killed_build_is_taken_up_again(tmp_path: Path, slow_go: Path) -> None
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    while not (tmp_path / "installs").exists():
-        assert child.poll() is None
+    eventually((tmp_path / "installs").exists, what="the build")
     os.killpg(child.pid, 9)
     child.wait()
     assert list(pins.cache_dir(environ).glob("bin-*.partial")), "the half result is not taken for a whole one"
@@ -125,3 +124,10 @@ def test_a_killed_build_is_taken_up_again(tmp_path: Path, slow_go: Path) -> None
     found = binaries.ensure(environ, report=Recorder())
     assert all(path.exists() for path in found.values())
     assert not list(pins.cache_dir(environ).glob("bin-*.partial"))
+
+
+def test_a_cache_that_lost_a_binary_is_built_again(tmp_path: Path, slow_go: Path) -> None:
+    environ = _environ(tmp_path, slow_go)
+    found = binaries.ensure(environ, report=Recorder())
+    found["kwok"].unlink()
+    assert binaries.ensure(environ, report=Recorder())["kwok"].exists()

@@ -1,6 +1,7 @@
 """Which requests a fault rule hits."""
 
 import random
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,11 @@ REQUESTS = {
     "list pods of all namespaces": ("GET", "/api/v1/pods", "list", "pods"),
     "watch": ("GET", "/api/v1/pods?watch=1&resourceVersion=7", "watch", "pods"),
     "watch spelled true": ("GET", "/apis/apps/v1/deployments?watch=true", "watch", "deployments"),
+    "watch as Python spells it": ("GET", "/api/v1/pods?watch=True", "watch", "pods"),
+    "watch without a value": ("GET", "/api/v1/pods?watch", "watch", "pods"),
+    "finalize a namespace": ("PUT", "/api/v1/namespaces/a/finalize", "update", "namespaces/finalize"),
+    "status of a namespace": ("GET", "/api/v1/namespaces/a/status", "get", "namespaces/status"),
+    "head": ("HEAD", "/api/v1/namespaces/a", "get", "namespaces"),
     "watch=false is a list": ("GET", "/api/v1/pods?watch=false", "list", "pods"),
     "get a namespace": ("GET", "/api/v1/namespaces/default", "get", "namespaces"),
     "list namespaces": ("GET", "/api/v1/namespaces", "list", "namespaces"),
@@ -72,6 +78,14 @@ def test_rules_can_be_taken_back() -> None:
     assert rules.choose(GET_NODE) is None
 
 
-def test_an_impossible_probability_is_refused() -> None:
-    with pytest.raises(ValueError, match="probability: 2 is not between 0 and 1"):
-        faults.Rules().add(faults.Cut(), probability=2)
+IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
+    ({"probability": 2}, "probability: 2 is not between 0 and 1"),
+    ({"count": -1}, "count: -1 is not a positive number"),
+    ({"verb": "wacth"}, "verb: 'wacth' is not one of get, list, watch"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), IMPOSSIBLE)
+def test_an_impossible_rule_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        faults.Rules().add(faults.Cut(), **options)

@@ -89,6 +89,8 @@ def test_wrong_version_is_not_taken(tmp_path: Path) -> None:
     _program(tmp_path / "etcd", "etcd Version: 3.4.23")
     cached = pins.cache_dir({"HOME": str(tmp_path)}) / f"bin-{pins.cache_key()}"
     cached.mkdir(parents=True)
+    for component in binaries.COMPONENTS:
+        (cached / component.name).touch()
     found = binaries.ensure({"PATH": str(tmp_path), "HOME": str(tmp_path)}, report=Silent())
     assert found["etcd"] == cached / "etcd"
 

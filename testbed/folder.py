@@ -1,0 +1,92 @@
+"""The folder of one test bed: who may use it, what it remembers, and how it is removed.
+
+A marker file says that the folder is ours. Nothing is ever deleted from a folder without it.
+"""
+
+import fcntl
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+MARKER = "testbed.lock"
+MARK = "This folder belongs to a spotshift test bed; `testbed down` removes it.\n"
+
+
+class Refused(Exception):
+    """The folder cannot be used as asked; the message says why and what to do."""
+
+
+@contextmanager
+def claimed(home: Path) -> Iterator[None]:
+    """Let one `up` at a time work in a folder; the kernel ends the claim with the process."""
+    if home.is_dir() and any(home.iterdir()) and not is_ours(home):
+        raise Refused(f"{home} is not empty and is not a test bed; choose another --dir")
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        marker = (home / MARKER).open("a+")
+    except OSError as unusable:
+        raise Refused(f"{home} cannot be used: {unusable.strerror}; choose another --dir") from None
+    with marker:
+        try:
+            fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refused(f"another `up` is at work in {home}") from None
+        if not is_ours(home):
+            (home / MARKER).write_text(MARK)
+        yield
+
+
+def is_ours(home: Path) -> bool:
+    try:
+        return (home / MARKER).read_text() == MARK
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def empty(home: Path) -> None:
+    """Remove everything but the marker; a folder that is not ours is left as it is."""
+    if not is_ours(home):
+        return
+    for path in home.iterdir():
+        if path.name == MARKER:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def remove(home: Path) -> None:
+    """Remove the folder if it is ours and nobody is starting a control plane in it."""
+    if not is_ours(home):
+        return
+    with (home / MARKER).open("a+") as marker:
+        try:
+            fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return  # the `up` at work there has just lost its processes, and cleans up itself
+        erase(home)
+
+
+def erase(home: Path) -> None:
+    """Remove a folder that the caller has claimed."""
+    empty(home)
+    (home / MARKER).unlink()
+    home.rmdir()
+
+
+def write_state(home: Path, state: dict[str, Any]) -> None:
+    staging = home / "state.json.new"
+    staging.write_text(json.dumps(state))
+    staging.replace(home / "state.json")
+
+
+def read_state(home: Path) -> dict[str, Any] | None:
+    """What was written last; None if nothing was, or nothing that can be read."""
+    try:
+        return dict(json.loads((home / "state.json").read_text()))
+    except (OSError, ValueError):
+        return None
