@@ -25,6 +25,7 @@ def copy_of_the_packages(target: Path) -> None:
 
 BREACHES = {
     "cluster knows the test bed": ("cluster/errors.py", "import testbed"),
+    "telemetry knows the API": ("telemetry/logs.py", "import cluster.client"),
     "cluster counts metrics": ("cluster/errors.py", "import prometheus_client"),
     "policy talks to somebody": ("policy/keys.py", "import urllib3"),
     "policy knows the test bed": ("policy/keys.py", "import testbed"),

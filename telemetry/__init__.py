@@ -1,0 +1,1 @@
+"""What the product tells the outside: logs, metrics and probes. Imports nothing else of ours."""

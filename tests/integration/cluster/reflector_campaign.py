@@ -1,0 +1,110 @@
+"""Many schedules at once: `python -m tests.integration.cluster.reflector_campaign --schedules 200 --seed 1`.
+
+Starts a control plane of its own, restarts its apiserver now and then, and prints one line per failure
+and a summary.
+"""
+
+import argparse
+import contextlib
+import os
+import secrets
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from rich.console import Console
+
+from testbed import bed as beds
+from testbed import binaries, progress
+from testbed.bed import ControlPlane
+from tests.integration.cluster import reflector_schedule
+from tests.integration.cluster.reflector_schedule import Result
+
+
+def run(
+    bed: ControlPlane, seeds: Sequence[int], *, parallel: int, folder: Path, restart_every: float | None = None
+) -> list[Result]:
+    """All schedules, with a restart of the apiserver every so many seconds if wanted."""
+    namespace = f"reflector-{secrets.token_hex(3)}"
+    bed.api().create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    done = threading.Event()
+    restarter = threading.Thread(target=_restart, args=(bed, restart_every, done))
+    restarter.start()
+    try:
+        with ThreadPoolExecutor(parallel) as pool:
+            return list(pool.map(lambda seed: reflector_schedule.run(bed, namespace, seed, folder), seeds))
+    finally:
+        done.set()
+        restarter.join()
+        bed.api().delete("namespaces", namespace)
+
+
+def _restart(bed: ControlPlane, every: float | None, done: threading.Event) -> None:
+    hard = True
+    while every is not None and not done.wait(every):
+        bed.restart("kube-apiserver", grace_seconds=0.0 if hard else beds.STOP_GRACE_SECONDS)
+        hard = not hard
+
+
+def summary(results: Sequence[Result], seconds: float) -> str:
+    """The figures of a campaign."""
+    faults = sum((Counter(result.faults) for result in results), Counter())
+    failed = [result for result in results if result.problems]
+    allowed = reflector_schedule.REQUESTS_PER_SECOND
+    rates = sorted(result.per_second for result in results)
+    lines = [f"seed {result.seed}: {line}" for result in failed for line in sorted([*result.trace, *result.said])]
+    lines += [f"seed {result.seed}: {problem}" for result in failed for problem in result.problems[:5]]
+    lines += [
+        f"schedules {len(results)}, failed {len(failed)}, wall {seconds:.0f} s",
+        f"writes {sum(r.writes for r in results)}, deltas {sum(r.deltas for r in results)}",
+        f"relists {sum(r.relists for r in results)}, 410 in stream {sum(r.gone_in_stream for r in results)}",
+        f"requests {sum(r.requests for r in results)}",
+        f"requests per second: median {rates[len(rates) // 2]:.2f}, max {rates[-1]:.2f}, allowed {allowed:.1f}",
+        "faults " + ", ".join(f"{name} {count}" for name, count in sorted(faults.items())),
+    ]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Parse, run, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--schedules", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--parallel", type=int, default=16)
+    parser.add_argument("--restart-every", type=float, default=45.0, help="seconds; 0 means never")
+    parser.add_argument("--home", type=Path, help="use the control plane that runs in this folder")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        with _control_plane(options.home, Path(folder) / "bed") as bed:
+            began = time.monotonic()
+            results = run(
+                bed,
+                range(options.seed, options.seed + options.schedules),
+                parallel=options.parallel,
+                folder=Path(folder),
+                restart_every=options.restart_every or None,
+            )
+        sys.stdout.write(summary(results, time.monotonic() - began) + "\n")
+    return 1 if any(result.problems for result in results) else 0
+
+
+@contextlib.contextmanager
+def _control_plane(home: Path | None, own: Path) -> Iterator[ControlPlane]:
+    """The one that runs in `home`, or one for the time of the campaign."""
+    if home is not None:
+        yield beds.attach(home)
+        return
+    built = binaries.ensure(os.environ, report=progress.BuildProgress(Console(stderr=True)))
+    try:
+        yield beds.up(own, built, owner=os.getpid())
+    finally:
+        beds.down(own)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

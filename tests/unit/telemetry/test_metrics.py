@@ -1,0 +1,103 @@
+"""Names with units, closed label sets, and numbers that cannot grow without bound."""
+
+import re
+from typing import Any
+
+import pytest
+from prometheus_client import REGISTRY
+from prometheus_client.parser import text_string_to_metric_families
+
+from telemetry import meter, metrics
+from telemetry.metrics import LABELS, Kind, Metric
+
+
+@pytest.mark.parametrize("metric", list(Metric), ids=lambda metric: metric.name)
+def test_declarations(metric: Metric) -> None:
+    spec = metric.value
+    assert re.fullmatch(r"[a-z][a-z0-9_]+", spec.name)
+    assert spec.name.endswith("_total") == (spec.kind is Kind.COUNTER)
+    assert (spec.kind is Kind.HISTOGRAM) == bool(spec.buckets)
+    if spec.kind is Kind.HISTOGRAM:
+        assert spec.name.endswith("_seconds")
+        assert list(spec.buckets) == sorted(set(spec.buckets))
+    assert set(spec.labels.values()) <= set(LABELS)
+    assert spec.meaning.endswith(".")
+    assert spec.series <= 5000, "the largest is requests by resource, verb and answer"
+
+
+def test_no_label_names_a_pod_a_node_or_a_namespace() -> None:
+    names = {name for metric in Metric for name in metric.value.labels}
+    assert not names & {"pod", "node", "namespace", "name", "workload"}
+
+
+def test_every_set_is_used_and_does_not_hold_other() -> None:
+    assert {source for metric in Metric for source in metric.value.labels.values()} == set(LABELS)
+    assert all(metrics.OTHER not in values for values in LABELS.values())
+
+
+def test_numbers() -> None:
+    numbers = meter.Meter(strict=True)
+    numbers.inc(Metric.PROPOSALS, strategy="SpotMix")
+    numbers.inc(Metric.PROPOSALS, 2, strategy="SpotMix")
+    numbers.set(Metric.NODES, 7, capacity="spot")
+    numbers.observe(Metric.PASS_SECONDS, 0.02)
+    numbers.follow(Metric.LEADER, lambda: 1.0)
+    assert numbers.read(Metric.PROPOSALS, strategy="SpotMix") == 3
+    assert numbers.read(Metric.NODES, capacity="spot") == 7
+    assert numbers.read(Metric.PASS_SECONDS) == 1
+    assert numbers.read(Metric.LEADER) == 1
+
+
+MISUSES: dict[str, tuple[str, tuple[Any, ...], dict[str, str]]] = {
+    "value outside the set": ("inc", (Metric.PROPOSALS,), {"strategy": "Nonsense"}),
+    "missing label": ("inc", (Metric.PROPOSALS,), {}),
+    "unknown label": ("inc", (Metric.PASSES_FAILED,), {"strategy": "SpotMix"}),
+    "wrong kind": ("set", (Metric.PROPOSALS, 1), {"strategy": "SpotMix"}),
+    "observed counter": ("observe", (Metric.PASSES_FAILED, 1), {}),
+}
+
+
+@pytest.mark.parametrize(("verb", "arguments", "labels"), MISUSES.values(), ids=MISUSES.keys())
+def test_misuse_raises_in_tests_and_only_there(verb: str, arguments: tuple[Any, ...], labels: dict[str, str]) -> None:
+    with pytest.raises(meter.MisuseError):
+        getattr(meter.Meter(strict=True), verb)(*arguments, **labels)
+    getattr(meter.Meter(strict=False), verb)(*arguments, **labels)
+
+
+def test_an_unknown_value_is_other_in_production() -> None:
+    numbers = meter.Meter(strict=False)
+    for n in range(1000):
+        numbers.inc(Metric.PROPOSALS, strategy=f"made-up-{n}")
+    assert numbers.read(Metric.PROPOSALS, strategy=metrics.OTHER) == 1000
+    assert numbers.render()[1].count(b"spotshift_proposals_total{") == 1
+
+
+def test_a_set_can_be_widened_at_the_start() -> None:
+    numbers = meter.Meter(strict=True, more={"strategy": {"ThirdParty"}})
+    numbers.inc(Metric.PROPOSALS, strategy="ThirdParty")
+    assert numbers.read(Metric.PROPOSALS, strategy="ThirdParty") == 1
+
+
+def test_meters_share_nothing_and_leave_the_global_registry_alone() -> None:
+    before = {family.name for family in REGISTRY.collect()}
+    one, other = meter.Meter(strict=True), meter.Meter(strict=True)
+    one.inc(Metric.PASSES_FAILED)
+    assert other.read(Metric.PASSES_FAILED) == 0
+    assert {family.name for family in REGISTRY.collect()} == before
+
+
+def test_what_is_rendered_can_be_parsed_and_carries_the_prefix() -> None:
+    numbers = meter.Meter(strict=True)
+    numbers.inc(Metric.PASSES_FAILED)
+    content_type, body = numbers.render()
+    assert content_type.startswith("text/plain")
+    families = list(text_string_to_metric_families(body.decode()))
+    assert families
+    assert all(family.name.startswith(metrics.PREFIX) for family in families)
+    assert numbers.render("application/openmetrics-text")[0].startswith("application/openmetrics-text")
+
+
+def test_process_metrics_on_request() -> None:
+    body = meter.Meter(strict=True, process=True).render()[1]
+    assert b"process_resident_memory_bytes" in body
+    assert b"python_gc_objects_collected_total" in body
