@@ -18,7 +18,7 @@ DIR ?= .testbed/dev
 NODES ?= 3
 SPOT ?= 3
 
-.PHONY: help test check unit integration e2e demo up down bench fmt docs lock binaries clean
+.PHONY: help test check unit integration e2e demo up down bench campaigns fmt docs lock binaries clean
 
 help:  ## Print every target with one sentence.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,12 +53,17 @@ down: $(READY)  ## Stop the control plane that `make up` started and remove what
 bench: binaries  ## Measure speed and memory on this machine, repeated, with the spread.
 	$(PY) -m bench
 
+campaigns: binaries  ## Run the long fault campaigns: reflector and lease, hundreds of random schedules.
+	$(PY) -m tests.integration.cluster.reflector_campaign --schedules 200 --seed 1
+	$(PY) -m tests.integration.cluster.lease_campaign --schedules 100 --seed 1
+
 fmt: $(READY)  ## Format the code and apply the safe fixes of the linter.
 	$(PY) -m ruff format .
 	$(PY) -m ruff check --fix .
 
 docs: $(READY)  ## Write the generated pages of docs/ anew.
 	$(PY) -m policy > docs/configuration.md
+	$(PY) -m telemetry docs
 
 lock: $(READY)  ## Pin requirements*.txt again from requirements*.in.
 	@for name in requirements requirements-dev; do \

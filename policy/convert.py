@@ -44,6 +44,15 @@ def to_plain(value: object) -> Any:
     return value
 
 
+def flatten(plain: Any, path: str = "") -> dict[str, Any]:
+    """Nested settings as one level of dotted names, as log lines want them; lists of scalars stay lists."""
+    if isinstance(plain, dict) and plain:
+        return {name: item for key, part in plain.items() for name, item in flatten(part, at(path, key)).items()}
+    if isinstance(plain, list) and any(isinstance(part, dict) for part in plain):
+        return {name: item for n, part in enumerate(plain) for name, item in flatten(part, at(path, n)).items()}
+    return {path: None if plain == {} else plain}
+
+
 @functools.cache
 def _type_info(kind: Any) -> inspect.Type:
     return inspect.type_info(kind)

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from policy import settings_load, settings_rules
+from policy import convert, settings_load, settings_rules
 from policy.capacity import CapacityLabel, CapacitySettings, SpotTaint
 from policy.mistakes import InvalidSettings
 from policy.settings import Mode, Placement, Settings
@@ -174,3 +174,17 @@ def test_every_single_setting_refuses_a_wrong_type() -> None:
         with pytest.raises(InvalidSettings) as caught:
             settings_load.load(text)
         assert [re.sub(r"\[0\]", "", it.path) for it in caught.value.mistakes] == [path]
+
+
+def test_flattened_settings_have_one_level() -> None:
+    plain = {"a": 1, "b": {"c": [1, 2], "d": {}}, "windows": [{"from": "08:00"}, {"from": "20:00"}]}
+    assert convert.flatten(plain) == {
+        "a": 1,
+        "b.c": [1, 2],
+        "b.d": None,
+        "windows[0].from": "08:00",
+        "windows[1].from": "20:00",
+    }
+    flat = convert.flatten(convert.to_plain(Settings()))
+    assert flat["placement.priorityClasses.critical"] == "high-priority"
+    assert not any(isinstance(value, dict) for value in flat.values())
