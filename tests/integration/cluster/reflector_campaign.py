@@ -5,24 +5,20 @@ and a summary.
 """
 
 import argparse
-import contextlib
-import os
 import secrets
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from rich.console import Console
-
 from testbed import bed as beds
-from testbed import binaries, progress
 from testbed.bed import ControlPlane
 from tests.integration.cluster import reflector_schedule
+from tests.integration.cluster.campaign_bed import control_plane
 from tests.integration.cluster.reflector_schedule import Result
 
 
@@ -80,7 +76,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--home", type=Path, help="use the control plane that runs in this folder")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        with _control_plane(options.home, Path(folder) / "bed") as bed:
+        with control_plane(options.home, Path(folder) / "bed") as bed:
             began = time.monotonic()
             results = run(
                 bed,
@@ -91,19 +87,6 @@ def main(arguments: Sequence[str]) -> int:
             )
         sys.stdout.write(summary(results, time.monotonic() - began) + "\n")
     return 1 if any(result.problems for result in results) else 0
-
-
-@contextlib.contextmanager
-def _control_plane(home: Path | None, own: Path) -> Iterator[ControlPlane]:
-    """The one that runs in `home`, or one for the time of the campaign."""
-    if home is not None:
-        yield beds.attach(home)
-        return
-    built = binaries.ensure(os.environ, report=progress.BuildProgress(Console(stderr=True)))
-    try:
-        yield beds.up(own, built, owner=os.getpid())
-    finally:
-        beds.down(own)
 
 
 if __name__ == "__main__":
