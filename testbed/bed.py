@@ -148,7 +148,9 @@ def is_running(home: Path) -> ControlPlane | None:
 def down(home: Path) -> list[str]:
     """Stop everything that belongs to the test bed in `home` and remove its files; returns what was stopped."""
     home = home.resolve()
-    stopped = _stop_all(home)
+    stopped: list[str] = []
+    while found := _stop_all(home):  # again: one may have been on its way while the others were looked for
+        stopped += found
     folder.remove(home)
     return stopped
 
