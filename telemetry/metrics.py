@@ -122,6 +122,7 @@ class Metric(enum.Enum):
     SETTINGS_LOADS = _counter("settings_loads_total", "Attempts to load the settings file.", result="settings")
     SETTINGS_REJECTED = _gauge("settings_rejected", "1 while the settings file has mistakes and older settings are in force.")
     CERTIFICATE_EXPIRY = _gauge("certificate_expiry_timestamp_seconds", "Unix time at which the certificate in use ends.", certificate="certificate")
+    CERTIFICATE_ROTATIONS = _counter("certificate_rotations_total", "Certificates replaced.", certificate="certificate")
     INTERNAL_ERRORS = _counter("internal_errors_total", "Defects of ours, caught at the edge of a request or a pass.")
 
     REQUESTS = _counter("api_requests_total", "Requests to the apiserver.", resource="resource", verb="verb", answer="answer")

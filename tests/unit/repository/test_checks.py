@@ -26,6 +26,7 @@ def copy_of_the_packages(target: Path) -> None:
 BREACHES = {
     "cluster knows the test bed": ("cluster/errors.py", "import testbed"),
     "telemetry knows the API": ("telemetry/logs.py", "import cluster.client"),
+    "certs makes certificates elsewhere": ("certs/plan.py", "import cryptography"),
     "cluster counts metrics": ("cluster/errors.py", "import prometheus_client"),
     "policy talks to somebody": ("policy/keys.py", "import urllib3"),
     "policy knows the test bed": ("policy/keys.py", "import testbed"),

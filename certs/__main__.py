@@ -1,0 +1,169 @@
+"""`python -m certs run | ensure | check`: the composition root, and the only place that reads clock and environment.
+
+Exit codes: 0 fine, 1 something is wrong or did not come in time, 2 the command line is not accepted.
+"""
+
+import argparse
+import os
+import queue
+import random
+import signal
+import sys
+import time
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+from certs import act, findings, objects, options, plan, reconcile, store
+from certs.loop import Loop
+from certs.report import Reporter
+from certs.settings import Settings
+from cluster import auth, errors
+from cluster.client import Client
+from cluster.reflector import Reflector
+from cluster.runtime import Runtime
+from policy import durations
+from telemetry import logs, probes
+from telemetry.catalogue import Log
+from telemetry.meter import Meter
+
+POLL_SECONDS = 1.0
+"""How long `ensure` rests between two looks while it waits for an overlap or for the apiserver."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command."""
+    chosen, settings = options.parse(arguments)
+    try:
+        client = _client(chosen)
+        command = {"run": _run, "ensure": _ensure, "check": _check}[chosen.command]
+        return command(client, chosen, settings)
+    except (auth.LoginError, errors.ApiError) as failure:
+        print(f"error: {failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _check(client: Client, _: argparse.Namespace, settings: Settings) -> int:
+    world = objects.observe(
+        store.Store(client, settings), ca_secret=settings.ca_secret, leaf_secret=settings.leaf_secret
+    )
+    decision = plan.decide(world, settings, _wall())
+    for line in findings.report(world, decision, settings):
+        print(line)
+    return 1 if findings.findings(world, decision, settings) else 0
+
+
+def _ensure(client: Client, chosen: argparse.Namespace, settings: Settings) -> int:
+    api = store.Store(client, settings)
+    deadline = time.monotonic() + chosen.timeout.total_seconds()
+    wish: str | None = chosen.rotate
+    problem = f"not stable after {durations.text_of(chosen.timeout)}"
+    while time.monotonic() < deadline:
+        try:
+            last = reconcile.settle(api, settings, _wall, _print_step)
+            if last.decision.settled and wish is None:
+                return _conclude(last)
+            if last.decision.settled and wish:
+                if last.decision.external:
+                    problem = "somebody else makes the certificates, so they are not rotated here"
+                    break
+                act.ask(api, last.world, wish)
+                wish = None
+                continue
+        except errors.ApiError as error:
+            if not error.retryable and not isinstance(error, errors.Conflict):
+                raise
+        time.sleep(POLL_SECONDS)
+    print(f"error: {problem}", file=sys.stderr)
+    return 1
+
+
+def _conclude(last: reconcile.Pass) -> int:
+    problem = findings.unready(last.decision)
+    if problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return 1
+    print("stable")
+    return 0
+
+
+def _print_step(done: reconcile.Pass) -> None:
+    if done.outcome is reconcile.Outcome.DONE and done.decision.step:
+        print(f"{done.decision.step.do}: {done.decision.step.why}", flush=True)
+
+
+def _run(client: Client, chosen: argparse.Namespace, settings: Settings) -> int:
+    began = time.monotonic()
+    asked: queue.SimpleQueue[str] = queue.SimpleQueue()  # its put is safe in a signal handler
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda received, _: asked.put(signal.Signals(received).name))
+    sink = logs.stream_sink(sys.stdout, chosen.log_format)
+    log = logs.Logger(sink, now=_wall, strict=False).bind(component="certs")
+    log.emit(Log.STARTING, version=_version(), settings=settings.flat())
+    runtime = Runtime(time.monotonic, _wall, random.Random(), log, Meter(strict=False, process=True))  # noqa: S311
+    reporter = Reporter(log, runtime.meter, _wall)
+    alive = probes.LastGood(_max_age(settings), time.monotonic)
+    loop = Loop(
+        store.Store(client, settings),
+        settings,
+        reporter=reporter,
+        clock=_wall,
+        monotonic=time.monotonic,
+        rng=runtime.rng,
+        beat=alive.mark,
+    )
+    health = probes.Health()
+    health.live("loop", alive)
+    health.ready("certificates", reporter.unready)
+    server = probes.ProbeServer(chosen.listen, health=health, meter=runtime.meter)
+    server.start()
+    log.emit(Log.LISTENING, address=":".join(map(str, server.address)))
+    # One object each: a list is as good as a stream, and every right that is granted is used.
+    reflectors = [
+        Reflector(source, lambda _: loop.wake(), runtime=runtime, streaming=False)
+        for source in store.sources(client, settings)
+    ]
+    for reflector in reflectors:
+        reflector.start()
+    loop.start()
+    log.emit(Log.STOPPING, signal=asked.get())
+    # Tell everybody first, then wait: their threads are daemons, and a pass that is cut short is healed by the next.
+    loop.stop(0)
+    for reflector in reflectors:
+        reflector.stop(0)
+    server.stop()
+    loop.stop()
+    client.close()
+    log.emit(Log.STOPPED, seconds=round(time.monotonic() - began, 3))
+    return 0
+
+
+def _max_age(settings: Settings) -> float:
+    """A turn may take a dozen requests of ten seconds each before it is stuck rather than slow."""
+    return 2 * settings.interval.total_seconds() + 12 * store.PATIENCE_SECONDS + 60.0
+
+
+def _client(chosen: argparse.Namespace) -> Client:
+    around = auth.InCluster.from_environ(os.environ)
+    named: Path | None = chosen.kubeconfig
+    found = [named] if named else [Path(part) for part in os.environ.get("KUBECONFIG", "").split(":") if part]
+    if not found and around is None:
+        found = [Path.home() / ".kube" / "config"]
+    return Client(auth.connect(found or None, chosen.context, around), user_agent="spotshift-certs")
+
+
+def _version() -> str:
+    try:
+        return metadata.version("spotshift")
+    except metadata.PackageNotFoundError:
+        return "0.1.0+source"
+
+
+def _wall() -> datetime:
+    return datetime.now(UTC)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
