@@ -35,9 +35,9 @@ def contradictions(
         told = f"requires {required}, prefers {preferred}"
         found.append(Malformed("spec.affinity.nodeAffinity", told, "a preference that the requirement allows"))
     if required is CapacityType.ON_DEMAND and spot is Spot.REQUIRE:
-        found.append(Malformed(key, spot, "another intent, because the pod's own affinity requires on-demand"))
+        found.append(Malformed(key, spot.value, "another intent, because the pod's own affinity requires on-demand"))
     if required is CapacityType.SPOT and spot is Spot.AVOID:
-        found.append(Malformed(key, spot, "another intent, because the pod's own affinity requires spot"))
+        found.append(Malformed(key, spot.value, "another intent, because the pod's own affinity requires spot"))
     return tuple(found)
 
 

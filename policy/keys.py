@@ -70,6 +70,8 @@ class Keys:
     """Pod annotation on the replacement: name of that pod."""
     migration_target: str
     """Pod annotation on the replacement: node the hint asked for."""
+    managed: str
+    """Pod label that the webhook sets on every pod it looks after."""
     cordoned_by: str
     """Node annotation: this cordon is ours, so we may lift it."""
     draining: str
