@@ -1,0 +1,90 @@
+"""One request from bytes to bytes. Total: it never raises, and no answer of it denies a pod."""
+
+import traceback
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from webhook import mutate, patch, review, selfcheck
+from webhook.mutate import Decision
+from webhook.reasons import Note, Result, Skip
+from webhook.review import BadRequest, Review
+from webhook.view import View
+
+JSON: Final = "application/json"
+TEXT: Final = "text/plain; charset=utf-8"
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """The HTTP answer, and what logs and metrics say about it."""
+
+    status: int
+    body: bytes
+    content_type: str = JSON
+    result: Result
+    skips: tuple[Skip, ...] = ()
+    notes: tuple[Note, ...] = ()
+    uid: str = ""
+    namespace: str = ""
+    dry_run: bool = False
+    operations: int = 0
+    """How many the patch has."""
+    warnings: int = 0
+    error: str = ""
+    """Type and place of an error of ours; never its message, which may quote the pod."""
+
+
+def handle(body: bytes, view: View, now: datetime) -> Outcome:
+    """Answer one admission review."""
+    try:
+        parsed = review.parse(body)
+    except Exception as error:  # noqa: BLE001 - outermost place; without a uid only the failure policy can allow
+        return _failed(500, "internal error", Result.INTERNAL_ERROR, error=_where(error))
+    if isinstance(parsed, BadRequest):
+        return _failed(parsed.status, parsed.message, Result.BAD_REQUEST)
+    try:
+        return _answer(parsed, mutate.decide(parsed, view, now))
+    except Exception as error:  # noqa: BLE001 - outermost place: an error of ours must not cost anybody a pod
+        audit = {"decision": Result.INTERNAL_ERROR.value}
+        sent = review.allowed(parsed.uid, audit=audit)
+        return _outcome(parsed, sent, Result.INTERNAL_ERROR, Decision(), error=_where(error))
+
+
+def _answer(parsed: Review, decision: Decision) -> Outcome:
+    if not decision.ops:
+        sent = review.allowed(parsed.uid, warnings=decision.warnings, audit=decision.audit)
+        return _outcome(parsed, sent, decision.result, decision)
+    if not selfcheck.applies(decision.ops, parsed.body):
+        audit = {**decision.audit, "decision": Result.PATCH_UNAPPLICABLE.value}
+        sent = review.allowed(parsed.uid, warnings=decision.warnings, audit=audit)
+        return _outcome(parsed, sent, Result.PATCH_UNAPPLICABLE, decision)
+    encoded = patch.encode(decision.ops)
+    sent = review.patched(parsed.uid, encoded, warnings=decision.warnings, audit=decision.audit)
+    return _outcome(parsed, sent, decision.result, decision)
+
+
+def _outcome(parsed: Review, sent: bytes, result: Result, decision: Decision, *, error: str = "") -> Outcome:
+    return Outcome(
+        status=200,
+        body=sent,
+        result=result,
+        skips=decision.skips,
+        notes=decision.notes,
+        uid=parsed.uid,
+        namespace=parsed.namespace,
+        dry_run=parsed.dry_run,
+        operations=len(decision.ops) if result is Result.PATCHED else 0,
+        warnings=len(decision.warnings),
+        error=error,
+    )
+
+
+def _failed(status: int, message: str, result: Result, *, error: str = "") -> Outcome:
+    return Outcome(status=status, body=message.encode(), content_type=TEXT, result=result, error=error)
+
+
+def _where(error: Exception) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {frames[-1].name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}"
