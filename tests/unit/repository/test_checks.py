@@ -26,6 +26,8 @@ def copy_of_the_packages(target: Path) -> None:
 BREACHES = {
     "cluster knows the test bed": ("cluster/errors.py", "import testbed"),
     "telemetry knows the API": ("telemetry/logs.py", "import cluster.client"),
+    "the decision of the webhook talks to somebody": ("webhook/mutate.py", "import urllib3"),
+    "certs knows the webhook": ("certs/plan.py", "import webhook.view"),
     "certs makes certificates elsewhere": ("certs/plan.py", "import cryptography"),
     "cluster counts metrics": ("cluster/errors.py", "import prometheus_client"),
     "policy talks to somebody": ("policy/keys.py", "import urllib3"),
