@@ -66,7 +66,12 @@ class Caller:
             if self._open >= MAX_HANGING:
                 raise errors.Unreachable("earlier requests are still not answered", maybe_applied=False)
             self._open += 1
-        threading.Thread(target=self._perform, args=(request, answer), name="call", daemon=True).start()
+        try:
+            threading.Thread(target=self._perform, args=(request, answer), name="call", daemon=True).start()
+        except RuntimeError as refused:  # the limit of threads or pids of the container
+            with self._changed:
+                self._open -= 1
+            raise errors.Unreachable(f"no thread for the request: {refused}", maybe_applied=False) from refused
         return answer
 
     def _perform(self, request: Callable[[], R], answer: Answer[R]) -> None:

@@ -117,8 +117,8 @@ class Decoders:
     """One decoder per type, made when first asked for; pods of all of them share their templates."""
 
     def __init__(self) -> None:
-        self.interner = Interner()
         with _BUILDING:
+            self.interner = Interner()
             self._known: dict[Any, Decoder[Any]] = {Pod: Decoder(PodWire, self.interner.pod)}
 
     def of(self, type: type[T] | None) -> Decoder[T]:  # noqa: A002 - the word of the client's verbs

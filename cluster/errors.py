@@ -6,6 +6,7 @@ sentence for people, taken from the server's Status message; the body itself is 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import ClassVar
@@ -197,9 +198,10 @@ def _disruption_blocked(found: Status, message: str, wait: float | None) -> Disr
 
 def _wait(header: str | None, found: Status) -> float | None:
     try:
-        return float(header) if header else (found.details.retry_after_seconds if found.details else None)
+        wait = float(header) if header else (found.details.retry_after_seconds if found.details else None)
     except ValueError:  # an HTTP date: Kubernetes never sends one, a proxy may
         return None
+    return wait if wait is not None and 0 <= wait < math.inf else None
 
 
 def _shorten(message: str) -> str:

@@ -184,7 +184,7 @@ class EventLog:
                 series.sent, series.sent_at = series.count, now
                 yield Send(series.said, series.name, series.count, series.last)
             if over:
-                del self._series[key]
+                self._series.pop(key, None)  # the receiver may have forgotten it meanwhile
 
     def next_due(self) -> float | None:
         """When `due` will have something to send."""
@@ -242,8 +242,10 @@ def namespace_of(subject: Subject) -> str:
 
 def cut(note: str) -> str:
     """At most 1024 bytes, never in the middle of a character."""
-    raw = note.encode()
-    return note if len(raw) <= NOTE_BYTES else raw[: NOTE_BYTES - 3].decode(errors="ignore") + "\u2026"
+    raw = note.encode(errors="replace")
+    if len(raw) <= NOTE_BYTES:
+        return raw.decode()
+    return raw[: NOTE_BYTES - 3].decode(errors="ignore") + "\u2026"
 
 
 def _name(name: str) -> str:

@@ -114,15 +114,22 @@ class Recorder:
 
     def _run(self) -> None:
         while (said := self._next()) is not None or self._end is None:
-            if said is not None:
-                decision = self._events.offer(said, self._clock())
-                if isinstance(decision, Drop):
-                    self._drop(decision)
-                elif decision is not None:
-                    self._deliver(decision)
-            for send in self._events.due(self._clock()):
-                self._deliver(send)
+            try:
+                self._handle(said)
+            except Exception as error:  # noqa: BLE001 - outermost place: one bad event must not silence all others
+                self._log.emit(Log.INTERNAL_ERROR, error=error, traceback=error)
+                self._meter.inc(Metric.INTERNAL_ERRORS)
         for send in self._events.due(self._clock(), final=True):
+            self._deliver(send)
+
+    def _handle(self, said: Said | None) -> None:
+        if said is not None:
+            decision = self._events.offer(said, self._clock())
+            if isinstance(decision, Drop):
+                self._drop(decision)
+            elif decision is not None:
+                self._deliver(decision)
+        for send in self._events.due(self._clock()):
             self._deliver(send)
 
     def _next(self) -> Said | None:

@@ -94,9 +94,18 @@ class Elector:
 
     def _run(self) -> None:
         while not self._stopping:
-            self._pause(self._step())
+            self._pause(self._guarded_step())
         self._end_term("stopping")
         self._hand_back()
+
+    def _guarded_step(self) -> float:
+        """An elector that died would neither lead nor tell; what it does not understand, it tries again."""
+        try:
+            return self._step()
+        except Exception as error:  # noqa: BLE001 - the outermost place of this thread
+            self._log.emit(Log.INTERNAL_ERROR, error=error, traceback=error)
+            self._meter.inc(Metric.INTERNAL_ERRORS)
+            return self._spread(self._timing.poll_period)
 
     def _step(self) -> float:
         """At most one read and one write; the seconds until the next step."""
@@ -198,9 +207,10 @@ class Elector:
             self._callbacks.lead(term)
         except Exception as error:  # noqa: BLE001 - the outermost place of a term
             self._log.emit(Log.HANDLER_FAILED, error=error, traceback=error)
-        with self._changed:
-            term.finish()
-            self._changed.notify_all()
+        finally:  # also after SystemExit: a lease is not renewed for work that has ended
+            with self._changed:
+                term.finish()
+                self._changed.notify_all()
 
     def _check_lost(self) -> None:
         """End the term if the record or the clock says so."""
@@ -278,7 +288,7 @@ class Elector:
     def _call(self, request: Callable[[float], dict[str, Any]]) -> dict[str, Any]:
         """The answer, or Unreachable when the time is up. The term may end while we wait."""
         limit = self._timing.request_timeout
-        end = self._clock() + limit
+        end = self._clock() + (STOP_ANSWER_SECONDS if self._stopping else limit)
         answer = self._caller.start(lambda: request(limit))
         while not self._answered(answer, end) and self._clock() < end:
             self._check_lost()

@@ -102,4 +102,8 @@ class LiveSettings:
 
     def _run(self) -> None:
         while not self._stop.wait(POLL_SECONDS):
-            self.poll()
+            try:
+                self.poll()
+            except Exception as error:  # noqa: BLE001 - outermost place: the emergency stop must go on being read
+                self._log.emit(Log.INTERNAL_ERROR, error=error, traceback=error)
+                self._meter.inc(Metric.INTERNAL_ERRORS)

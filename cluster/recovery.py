@@ -19,6 +19,9 @@ STUCK_AFTER: Final = 3
 restore of etcd the server does not know our version yet, and says so with a 5xx rather than with a 410.
 """
 
+LONGEST_ASKED: Final = 10
+"""Times the longest wait of our own that a server may ask us to stay away; a day of blindness it may not ask for."""
+
 PACE: Final = Pace(base=0.5, top=30.0, jitter=0.3)
 """Half a second is how long a cut connection may go unnoticed by a person; 30 s is one default interval of passes."""
 DENIED: Final = Pace(base=10.0, top=300.0, jitter=0.3)
@@ -115,8 +118,9 @@ def after(course: Course, outcome: Outcome, *, tuning: Tuning, rng: Random) -> N
         return Next(replace(course, failures=0, fruitless=0), rng.uniform(0, tuning.pace.base))
     # A watch that brings something but does not live keeps the level; what costs a list never does.
     keeps = outcome.phase is Phase.WATCH and outcome.progressed and not isinstance(outcome.error, errors.Gone)
-    counted = failures if keeps else failures + 1
-    moved = replace(_relisted(course, outcome), failures=counted)
+    relisted = _relisted(course, outcome)
+    counted = failures if keeps and relisted.listing is None else failures + 1
+    moved = replace(relisted, failures=counted)
     return Next(moved, _delay(outcome.error, failures, tuning, rng))
 
 
@@ -125,7 +129,8 @@ def _delay(error: errors.ApiError | None, failures: int, tuning: Tuning, rng: Ra
         return tuning.denied.delay(failures, rng)
     delay = tuning.pace.delay(failures, rng)
     if error is not None and error.retry_after is not None:
-        return max(delay, error.retry_after * rng.uniform(1, 1 + tuning.jitter))
+        asked = min(error.retry_after, LONGEST_ASKED * tuning.pace.top)
+        return max(delay, asked * rng.uniform(1, 1 + tuning.jitter))
     return delay
 
 

@@ -99,6 +99,8 @@ class Reflector(Generic[T]):
 
     def problem(self) -> str | None:
         """For readiness: what keeps this from being usable."""
+        if self._thread.ident is not None and not self._thread.is_alive() and not self._stop.is_set():
+            return f"{self._source.name}: the watch has ended"
         if self._denied is not None:
             return self._denied
         return None if self.synced else f"{self._source.name} not synced yet"
@@ -186,7 +188,12 @@ class Reflector(Generic[T]):
         self._meter.inc(Metric.REFLECTOR_RELISTS, resource=self._source.name, cause=cause)
         if self._synced.is_set():
             self._log.emit(
-                Log.REFLECTOR_RELISTED, cause=cause, objects=len(items), count=len(deltas), seconds=seconds
+                Log.REFLECTOR_RELISTED,
+                cause=cause,
+                objects=len(items),
+                count=len(deltas),
+                seconds=seconds,
+                version=version,
             )
             return
         self._log.emit(Log.REFLECTOR_SYNCED, objects=len(items), seconds=seconds, version=version)
@@ -201,6 +208,7 @@ class Reflector(Generic[T]):
         silence = min(self._tuning.silence_seconds, seconds + 15.0)
         with self._open(self._version, initial=False, seconds=seconds, silence=silence) as stream:
             for kind, item in self._events(stream):
+                self._current_at = self._clock()
                 self._apply(kind, item)
 
     def _apply(self, kind: str, item: T) -> None:
@@ -224,7 +232,6 @@ class Reflector(Generic[T]):
             if isinstance(item, errors.ApiError):
                 raise item
             self._progressed = True
-            self._current_at = self._clock()
             yield kind, item
 
     def _hand_on(self, deltas: tuple[Delta[T], ...]) -> None:

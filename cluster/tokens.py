@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -16,6 +17,9 @@ from pathlib import Path
 from typing import Protocol
 
 import msgspec
+
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+"""What a header can carry; an error about anything else would quote it."""
 
 
 class Credentials(Protocol):
@@ -69,15 +73,15 @@ class FileToken:
             seen = self._look()
             if seen != self._seen:
                 self._renew(seen)
-        except OSError:
-            pass  # between two links of a rotation
+        except (OSError, ValueError):
+            pass  # between two links of a rotation, or not a token: the last good one may still do
         return f"Bearer {self._token}"
 
     def reload(self) -> bool:
         """Read the file although it looks unchanged."""
         try:
             self._renew(self._look())
-        except OSError:
+        except (OSError, ValueError):
             return False
         return True
 
@@ -96,7 +100,9 @@ class FileToken:
         return found.st_ino, found.st_mtime_ns, found.st_size
 
     def _read(self) -> str:
-        return self._path.read_text().strip()
+        """The token; empty if the file holds anything that cannot be one, such as two lines."""
+        token = self._path.read_text(encoding="ascii").strip()
+        return token if _TOKEN.fullmatch(token) else ""
 
 
 class _Claims(msgspec.Struct, frozen=True):

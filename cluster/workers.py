@@ -1,5 +1,6 @@
 """Threads that work off a queue: a fixed number of them, and none of them ends because a piece of work failed."""
 
+import contextlib
 import threading
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
@@ -23,7 +24,9 @@ def run(
         try:
             again = handle(key)
         except Exception as error:  # noqa: BLE001 - the outermost place of one piece of work
-            failed(key, error, queue.retry(key))
+            seconds = queue.retry(key)
+            with contextlib.suppress(Exception):  # who only tells of failures must not cause the next one
+                failed(key, error, seconds)
         else:
             queue.forget(key)
             if again is not None:

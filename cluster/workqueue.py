@@ -184,6 +184,7 @@ class WorkQueue(Generic[K]):
         with self._changed:
             while (taken := self._poll()) is None:
                 if self._closed or (end is not None and self._clock() >= end):
+                    self._changed.notify()  # it may have been meant for one who stays
                     return None
                 self._changed.wait(self._wait_seconds(end))
             # Whoever leaves with a key hands the watch over the next due time to another waiting worker.

@@ -19,6 +19,9 @@ def main(arguments: list[str]) -> int:
     except OSError as unreadable:
         print(f"error: {arguments[0]}: {unreadable.strerror}", file=sys.stderr)
         return 1
+    except UnicodeDecodeError:
+        print(f"error: {arguments[0]}: not YAML text in UTF-8", file=sys.stderr)
+        return 1
     except InvalidSettings as invalid:
         for mistake in invalid.mistakes:
             print(f"error: {mistake}", file=sys.stderr)

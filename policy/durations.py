@@ -23,7 +23,11 @@ _UNITS: Final = {
     "h": 3_600_000_000_000,
 }
 _LONGEST_NS: Final = 2**63 - 1
-_PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
+LONGEST_TEXT: Final = 200
+"""Characters; the longest duration Go can hold is far shorter, and annotations are written by strangers."""
+# Every part begins with a digit: if a number could be empty, `ms` could be read two ways and time would double
+# with each of them.
+_PART = re.compile(r"(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
 _WHOLE = re.compile(rf"([+-]?)((?:{_PART.pattern})+)")
 
 
@@ -31,7 +35,7 @@ def nanoseconds(text: str) -> int | Malformed:
     """Exact length, negative lengths included."""
     if text in {"0", "+0", "-0"}:
         return 0
-    found = _WHOLE.fullmatch(text)
+    found = _WHOLE.fullmatch(text) if len(text) <= LONGEST_TEXT else None
     if found is None:
         return _refused(text)
     total = 0

@@ -156,7 +156,7 @@ class Log(enum.Enum):
     LEASE_RETRYING = _warn("lease request failed", "error attempt delaySeconds", "A request for the lease failed and is tried again.")
     LEASE_WORKER_STUCK = _error("work of the last term did not stop", "seconds", "No new term is begun until it has; liveness should restart the process.")
     REFLECTOR_SYNCED = _info("synced", "objects seconds version", "The first complete list is in the store.")
-    REFLECTOR_RELISTED = _info("listed again", "cause objects count seconds", "The watch could not go on from where it was; `count` real changes were found.")
+    REFLECTOR_RELISTED = _info("listed again", "cause objects count seconds version", "The watch could not go on from where it was; `count` real changes were found.")
     REFLECTOR_RETRYING = _warn("watch interrupted", "error attempt delaySeconds", "The list or watch failed and is tried again.")
     REFLECTOR_DENIED = _error("list or watch denied", "error code delaySeconds", "Credentials or rights are missing; tried again slowly.")
     REFLECTOR_PAGED = _info("streaming list not available", "cause", "The server does not offer it, so pages are used from now on.")

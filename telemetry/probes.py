@@ -63,7 +63,8 @@ class Health:
 
     def readiness(self) -> Report:
         """All readiness and all liveness checks: who should be restarted should not be used either."""
-        return _run(self._ready | self._live)
+        ready, live = _run(self._ready), _run(self._live)
+        return Report(tuple(sorted((*ready.failed, *live.failed))))
 
 
 class LastGood:

@@ -29,10 +29,12 @@ _SECRETS: Final = re.compile(
     | \b(?:A3T[A-Z0-9]|AKIA|ASIA)[A-Z0-9]{16}\b             # AWS key ids
     | \b(?:ghp|gho|ghs|github_pat|glpat|xox[abprs])[-_]\w{10,}  # tokens of code hosts and chat systems
     | (?i:\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}              # Authorization headers
-    | (?i:\b(?:password|passwd|token|secret|api[_-]?key|client-key-data)\b["']?\s*[:=]\s*["']?)[^\s"',;]{4,}
+    | (?i:[\w-]*(?:password|passwd|token|secret|api[_-]?key|client-key-data)[\w-]*["']?\s*[:=]\s*["']?)[^\s"',;]{4,}
+    | (?<=://)[^/\s:@]+:[^@\s/]+(?=@)                        # name and password in an address
     """,
     re.VERBOSE | re.DOTALL,
 )
+_SECRET_NAME: Final = re.compile(r"(?i)password|passwd|token|secret|api[_-]?key|credential")
 _BLOB: Final = re.compile(r"[A-Za-z0-9+/_-]{48,}={0,2}")
 
 
@@ -67,7 +69,15 @@ def flat(value: object) -> Plain:
     """The one mapping that may be logged: settings, already flattened to dotted names with plain values."""
     if not isinstance(value, Mapping):
         raise RefusedError(f"settings must be a flat mapping, not {type(value).__name__}")
-    return {str(name): plain(item) for name, item in list(value.items())[: 4 * MAX_ITEMS]}
+    return {str(name): _setting(str(name), item) for name, item in value.items()}
+
+
+def _setting(name: str, value: object) -> Plain:
+    """By name too: the arguments of somebody else's strategy may hold anything."""
+    if _SECRET_NAME.search(name) and isinstance(value, str) and value:
+        return REDACTED
+    nested = isinstance(value, list) and any(isinstance(item, list) for item in value)
+    return text(str(value)) if nested else plain(value)
 
 
 def error(problem: BaseException) -> str:

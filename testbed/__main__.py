@@ -20,8 +20,10 @@ EXPECTED = (folder.Refused, bed.DidNotStart, build.BuildFailed, golang.NoToolcha
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = options.run
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)  # asked to end, in whatever way: clean up first
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(
+            number, signal.default_int_handler
+        )  # asked to end, in whatever way: clean up first (SIGINT is ignored in a background job)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without ● still gets its picture
     try:

@@ -58,6 +58,8 @@ def summary(results: Sequence[Result], seconds: float) -> str:
     lines += [
         f"schedules {len(results)}, failed {len(failed)}, wall {seconds:.0f} s",
         f"writes {sum(r.writes for r in results)}, deltas {sum(r.deltas for r in results)}",
+        f"writes checked one by one {sum(r.checked for r in results)}",
+        f"of them without a second list {sum(r.checked for r in results if not r.relists)}",
         f"relists {sum(r.relists for r in results)}, 410 in stream {sum(r.gone_in_stream for r in results)}",
         f"requests {sum(r.requests for r in results)}",
         f"requests per second: median {rates[len(rates) // 2]:.2f}, max {rates[-1]:.2f}, allowed {allowed:.1f}",

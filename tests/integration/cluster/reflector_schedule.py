@@ -108,7 +108,9 @@ class Result:
     writes: int = 0
     relists: int = 0
     listed_at: int = 0
-    """Version of the first list: what was written before it need not be seen."""
+    """Version of the last list: what was written before it need not be seen."""
+    checked: int = 0
+    """Writes after it, each of which must have been seen."""
     gone_in_stream: int = 0
     faults: dict[str, int] = field(default_factory=dict)
     trace: list[str] = field(default_factory=list)
@@ -133,7 +135,7 @@ def run(bed: ControlPlane, namespace: str, seed: int, folder: Path) -> Result:
         reflector = Reflector(source, log.append, runtime=runtime, tuning=TUNING, streaming=rng.random() < 0.6)
         began = time.monotonic()
         writer.populate(rng.randrange(6))
-        trouble = Trouble(way, source, rng)
+        trouble = Trouble(way, source, rng, relisting=seed % 2 == 0)
         changing = threading.Thread(target=writer.work, args=(ACTIVE_SECONDS,), name=f"writer-{seed}")
         reflector.start()
         changing.start()
@@ -199,11 +201,8 @@ def _count_faults(used: list[faults.Rule], result: Result) -> None:
 
 
 def _check_losses(writer: "Writer", log: list[Delta[PartialObjectMetadata]], result: Result) -> None:
-    """Without a second list every acknowledged write after the first must have been seen; with one it may
-    not.
-    """
-    if result.relists:
-        return
+    """Every acknowledged write after the last list must have been seen; of what a list shows, only the outcome."""
+    result.checked = sum(int(version) > result.listed_at for version in writer.versions)
     lost = oracle.unseen(writer.versions, log, since=result.listed_at)
     result.problems += [f"version {version} was written and never seen" for version in lost]
 
@@ -242,7 +241,7 @@ def _check_history(
 
 def _runtime(seed: int, result: Result) -> tuple[Runtime, meter.Meter]:
     def note(line: logs.Line) -> None:
-        if line["event"] == Log.REFLECTOR_SYNCED.name:
+        if line["event"] in (Log.REFLECTOR_SYNCED.name, Log.REFLECTOR_RELISTED.name):
             result.listed_at = int(str(line["version"]))
         result.said.append(f"{time.monotonic():.3f} {line['event']} {line.get('error', '')} {line.get('cause', '')}")
         if line["event"] == Log.INTERNAL_ERROR.name:
@@ -332,6 +331,8 @@ class Trouble:
     way: proxy.FaultProxy
     source: Forgetful
     rng: random.Random
+    relisting: bool
+    """Whether the server may forget our position. Where it never does, every single write must be seen."""
     used: list[faults.Rule] = field(default_factory=list)
     pause: threading.Event = field(default_factory=threading.Event)
 
@@ -339,7 +340,8 @@ class Trouble:
         """Until the time is up."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
-            act = self.rng.choice([*[self._rule] * 5, self.way.cut_all, self._refuse, self._forget])
+            acts = [*[self._rule] * 5, self.way.cut_all, self._refuse, *([self._forget] if self.relisting else [])]
+            act = self.rng.choice(acts)
             act()
             self.pause.wait(min(left, self.rng.uniform(0.05, 0.5)))
             if self.rng.random() < 0.5:
@@ -349,7 +351,10 @@ class Trouble:
     def _rule(self) -> None:
         verb: faults.Verb | None = self.rng.choice(["list", "watch", None])
         chance, count = self.rng.choice([0.5, 1.0]), self.rng.choice([1, 2, 5, None])
-        self.used.append(self.way.rules.add(_fault(self.rng), verb=verb, probability=chance, count=count))
+        fault = _fault(self.rng)
+        if fault == faults.Answer(410) and not self.relisting:
+            fault = faults.Cut(0)
+        self.used.append(self.way.rules.add(fault, verb=verb, probability=chance, count=count))
         if self.rng.random() < 0.4:
             self.way.cut_all()
 

@@ -91,3 +91,11 @@ def test_text_reads_back(length: timedelta) -> None:
 @given(st.text("0123456789.+-nsumµμh ", max_size=20))
 def test_never_raises(text: str) -> None:
     assert isinstance(durations.nanoseconds(text), int | Malformed)
+
+
+@pytest.mark.parametrize(
+    "text", ["ms" * 90 + "!", "1ms" * 60 + "x", "1m" * 5000, "." * 199], ids=lambda text: text[:6]
+)
+def test_hostile_text_is_refused_at_once(text: str) -> None:
+    """Found in review: text that could be read in many ways took time that doubled with every two letters."""
+    assert isinstance(durations.nanoseconds(text), Malformed)

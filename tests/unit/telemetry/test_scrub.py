@@ -83,7 +83,11 @@ def test_errors_are_their_type_and_first_line() -> None:
 
 
 def test_settings_must_be_flat() -> None:
-    assert scrub.flat({"a.b": 1, "c": ["x", "y"], "token": "ok"}) == {"a.b": 1, "c": ["x", "y"], "token": "ok"}
+    assert scrub.flat({"a.b": 1, "c": ["x", "y"], "token": "ok"}) == {
+        "a.b": 1,
+        "c": ["x", "y"],
+        "token": scrub.REDACTED,
+    }
     with pytest.raises(scrub.RefusedError):
         scrub.flat({"nested": {"a": 1}})
     with pytest.raises(scrub.RefusedError):
