@@ -14,6 +14,8 @@ BROKEN := $(shell [ -x $(PY) ] || echo broken)
 # Tests wait on a cluster more than they compute, so four workers suit two cores.
 WORKERS ?= 4
 PYTEST := $(PY) -m pytest
+# A worker that is done takes tests from one that is not: the slow ones start whole control planes.
+PARALLEL := -n $(WORKERS) --dist worksteal
 DIR ?= .testbed/dev
 NODES ?= 3
 SPOT ?= 3
@@ -24,7 +26,7 @@ help:  ## Print every target with one sentence.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: check binaries  ## Run everything: checks, unit, integration and end-to-end tests (what CI runs).
-	$(PYTEST) tests -n $(WORKERS) --cov --cov-report=term:skip-covered
+	$(PYTEST) tests $(PARALLEL) --cov --cov-report=term:skip-covered
 
 check: $(READY)  ## Check format, lint, types and import contracts; change nothing.
 	$(PY) -m ruff format --check .
@@ -36,10 +38,10 @@ unit: $(READY)  ## Run the unit tests: logic only, no cluster, seconds.
 	$(PYTEST) tests/unit
 
 integration: binaries  ## Run the tests against a real control plane.
-	$(PYTEST) tests/integration -n $(WORKERS)
+	$(PYTEST) tests/integration $(PARALLEL)
 
 e2e: binaries  ## Run the tests of the whole product, commands and demo included.
-	$(PYTEST) tests/e2e -n $(WORKERS)
+	$(PYTEST) tests/e2e $(PARALLEL)
 
 demo: binaries  ## Show the main job on a control plane of its own, then remove it.
 	$(PY) -m testbed demo
