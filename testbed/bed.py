@@ -22,7 +22,7 @@ from testbed.waiting import NeverCame, eventually
 
 READY_TIMEOUT_SECONDS = 90.0
 """Ready takes about 6 s on an idle machine; a busy one with two cores needs patience."""
-STOP_GRACE_SECONDS = 5.0
+STOP_GRACE_SECONDS = 1.0
 """The apiserver drains its watches far longer than anybody wants to wait for a test bed."""
 TAIL_LINES = 30
 ATTEMPTS = 3

@@ -216,13 +216,13 @@ def raw(fault_proxy: FaultProxy, request: bytes, *, slow: bool = False) -> bytes
     context = ssl.create_default_context(cafile=str(fault_proxy.bed.layout.ca.pair.cert))
     plain = socket.create_connection(("127.0.0.1", fault_proxy.port), timeout=30)
     if slow:
-        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
     with context.wrap_socket(plain, server_hostname="localhost") as connection:
         connection.sendall(request)
         if slow:
             eventually(lambda: fault_proxy.requests, what="the request")
         received = b""
-        while chunk := connection.recv(4096 if slow else 65536):
+        while chunk := connection.recv(16384 if slow else 65536):
             received += chunk
     return received
 
