@@ -73,6 +73,7 @@ DEPLOYMENTS = _namespaced("apps", "v1", "deployments", "Deployment")
 STATEFULSETS = _namespaced("apps", "v1", "statefulsets", "StatefulSet")
 DAEMONSETS = _namespaced("apps", "v1", "daemonsets", "DaemonSet")
 JOBS = _namespaced("batch", "v1", "jobs", "Job")
+CRONJOBS = _namespaced("batch", "v1", "cronjobs", "CronJob")
 PDBS = _namespaced("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 HPAS = _namespaced("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 

@@ -33,7 +33,7 @@ LABELS: Final[Mapping[str, frozenset[str]]] = {
         METRICS_STALE JOB JOB_WOULD_FAIL PENDING_REVISION STATEFULSET_BUSY FOREIGN_SCHEDULER RESOURCE_CLAIMS
         REPLICAS_CONTESTED"""),
     "resource": _words("""pods nodes namespaces configmaps persistentvolumeclaims persistentvolumes resourcequotas
-        replicationcontrollers replicasets deployments statefulsets daemonsets jobs poddisruptionbudgets
+        replicationcontrollers replicasets deployments statefulsets daemonsets jobs cronjobs poddisruptionbudgets
         horizontalpodautoscalers storageclasses csinodes priorityclasses leases events podmigrations secrets services
         serviceaccounts mutatingwebhookconfigurations"""),
     "verb": _words("get list watch create replace patch delete evict scale apply stream"),
@@ -123,6 +123,7 @@ class Metric(enum.Enum):
     SETTINGS_REJECTED = _gauge("settings_rejected", "1 while the settings file has mistakes and older settings are in force.")
     CERTIFICATE_EXPIRY = _gauge("certificate_expiry_timestamp_seconds", "Unix time at which the certificate in use ends.", certificate="certificate")
     CERTIFICATE_ROTATIONS = _counter("certificate_rotations_total", "Certificates replaced.", certificate="certificate")
+    CERTIFICATE_ERRORS = _counter("certificate_errors_total", "Certificates found on disk that could not be used; the one before stayed.")
     INTERNAL_ERRORS = _counter("internal_errors_total", "Defects of ours, caught at the edge of a request or a pass.")
 
     REQUESTS = _counter("api_requests_total", "Requests to the apiserver.", resource="resource", verb="verb", answer="answer")
