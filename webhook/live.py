@@ -1,0 +1,212 @@
+"""Keeps a `View` of the cluster up to date from watches: reflectors, and one thread that makes the next view.
+
+Whoever answers requests reads `view`, one attribute that always holds a whole, immutable value. Nothing here
+decides about pods.
+"""
+
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Generic, TypeVar
+
+from cluster import errors
+from cluster import resources as known
+from cluster.client import Client
+from cluster.decode import Page
+from cluster.recovery import Tuning
+from cluster.reflector import Reflector
+from cluster.resources import Resource
+from cluster.runtime import Runtime
+from cluster.source import ClusterSource, Source, Stream
+from cluster.store import Delta, Object
+from policy.settings import Settings
+from telemetry.catalogue import Log
+from telemetry.metrics import Metric
+from webhook.parts import Parts
+from webhook.view import View
+from webhook.watched import Watched, WatchedClass, WatchedMove, WatchedNode, WatchedObject
+
+T = TypeVar("T", bound=Object)
+
+COALESCE_SECONDS: Final = 0.05
+"""Between two views. The first change after a rest is in the next view at once; a roll-out brings hundreds."""
+WORKLOADS: Final = (known.DEPLOYMENTS, known.REPLICASETS, known.STATEFULSETS, known.JOBS, known.CRONJOBS)
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """The resource itself does not exist in this cluster."""
+
+    resource: Resource
+
+
+Change = tuple[Resource, Delta[Watched]] | Gone | Settings | None
+
+
+class MayBeAbsent(Generic[T]):
+    """A source whose resource may not be installed. That is an error to the reflector, which tries again, and none
+    to whoever waits for it.
+    """
+
+    def __init__(self, source: Source[T]) -> None:
+        self._source = source
+        self.absent = False
+        self.on_absent: Callable[[], None] = lambda: None
+
+    @property
+    def name(self) -> str:
+        """Plural name."""
+        return self._source.name
+
+    def pages(self) -> Iterator[Page[T]]:
+        """Consistent pages."""
+        with self._noticing():
+            for page in self._source.pages():
+                self.absent = False
+                yield page
+
+    @contextmanager
+    def watch(self, version: str, *, initial: bool, timeout_seconds: int, read_timeout: float) -> Iterator[Stream]:
+        """Open a watch."""
+        opening: AbstractContextManager[Stream] = self._source.watch(
+            version, initial=initial, timeout_seconds=timeout_seconds, read_timeout=read_timeout
+        )
+        with self._noticing(), opening as stream:
+            self.absent = False
+            yield stream
+
+    def decode(self, line: bytes) -> tuple[str, T | errors.ApiError]:
+        """Type and object of one line."""
+        return self._source.decode(line)
+
+    @contextmanager
+    def _noticing(self) -> Iterator[None]:
+        try:
+            yield
+        except errors.NotFound:
+            self.absent = True
+            self.on_absent()
+            raise
+
+
+Sources = Sequence[tuple[Resource, Source[Any]]]
+
+
+def sources(client: Client) -> Sources:
+    """Everything the webhook looks at; of workloads only metadata."""
+    return (
+        (known.NAMESPACES, ClusterSource(client, known.NAMESPACES, WatchedObject, metadata_only=True)),
+        (known.NODES, ClusterSource(client, known.NODES, WatchedNode)),
+        (known.PRIORITYCLASSES, ClusterSource(client, known.PRIORITYCLASSES, WatchedClass)),
+        (known.PODMIGRATIONS, MayBeAbsent(ClusterSource(client, known.PODMIGRATIONS, WatchedMove))),
+        *((it, ClusterSource(client, it, WatchedObject, metadata_only=True)) for it in WORKLOADS),
+    )
+
+
+class LiveView:
+    """`view` is the cluster as of now; before everything is synced, what is known of it."""
+
+    def __init__(
+        self,
+        sources: Sources,
+        settings: Settings,
+        *,
+        own_namespace: str,
+        runtime: Runtime,
+        tuning: Tuning = Tuning(),  # noqa: B008 - a frozen value
+    ) -> None:
+        self._runtime = runtime
+        self._own_namespace = own_namespace
+        self._settings = settings
+        self._parts = Parts(settings, own_namespace=own_namespace)
+        self._changes: queue.SimpleQueue[Change] = queue.SimpleQueue()
+        self._reflectors: dict[Resource, Reflector[Any]] = {}
+        self._sources = sources
+        for resource, source in sources:
+            if isinstance(source, MayBeAbsent):
+                source.on_absent = partial(self._changes.put, Gone(resource))
+            handler = partial(self._changed, resource)
+            self._reflectors[resource] = Reflector(source, handler, runtime=runtime, tuning=tuning)
+        self._stop = threading.Event()
+        self._complete = False
+        self._thread = threading.Thread(target=self._run, name="view", daemon=True)
+        self.view: View = self._parts.view()
+
+    def start(self) -> None:
+        """Begin to watch."""
+        for reflector in self._reflectors.values():
+            reflector.start()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the watches; the view stays as it is. What is still waiting for an answer ends by itself."""
+        self._stop.set()
+        self._changes.put(None)
+        for reflector in self._reflectors.values():
+            reflector.stop(0)
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def configure(self, settings: Settings) -> None:
+        """Other settings from now on; safe from any thread."""
+        self._changes.put(settings)
+
+    def problem(self) -> str | None:
+        """For readiness: what the view still lacks."""
+        waited = (self._problem(resource, source) for resource, source in self._sources)
+        return next(filter(None, waited), None if self._complete else "the view is not built yet")
+
+    def _problem(self, resource: Resource, source: Source[Any]) -> str | None:
+        absent = isinstance(source, MayBeAbsent) and source.absent
+        return None if absent else self._reflectors[resource].problem()
+
+    def _changed(self, resource: Resource, delta: Delta[Watched]) -> None:
+        self._changes.put((resource, delta))
+
+    # ---- the thread
+
+    def _run(self) -> None:
+        built = self._runtime.clock() - COALESCE_SECONDS
+        while not self._stop.is_set():
+            first = self._next()
+            self._stop.wait(max(0.0, built + COALESCE_SECONDS - self._runtime.clock()))
+            built = self._runtime.clock()
+            # Asked before the rest is taken: what a first list brought is then among it.
+            synced = all(self._problem(resource, source) is None for resource, source in self._sources)
+            try:
+                self._build(first)
+                self._complete = self._complete or synced
+            except Exception as error:  # noqa: BLE001 - outermost place of the thread; stale is better than none
+                self._runtime.log.emit(Log.INTERNAL_ERROR, error=error, traceback=error)
+                self._runtime.meter.inc(Metric.INTERNAL_ERRORS)
+                self._changes.put(self._settings)  # which makes everything anew from the stores
+
+    def _next(self) -> Change:
+        try:
+            return self._changes.get(timeout=None if self._complete else COALESCE_SECONDS)
+        except queue.Empty:
+            return None
+
+    def _build(self, first: Change) -> None:
+        self._take(first)
+        for _ in range(self._changes.qsize()):
+            self._take(self._changes.get())
+        self.view = self._parts.view()
+
+    def _take(self, change: Change) -> None:
+        match change:
+            case None:
+                return
+            case Settings():
+                self._settings = change
+                self._parts = Parts(change, own_namespace=self._own_namespace)
+                for resource, reflector in self._reflectors.items():
+                    for seen in reflector.store.snapshot().values():
+                        self._parts.put(resource, seen)
+            case Gone(resource):
+                self._parts.forget(resource)
+            case (resource, delta):
+                self._parts.apply(resource, delta)
