@@ -1,4 +1,4 @@
-"""`python -m webhook review FILE`: what would the webhook do to my pod, and why.
+"""`python -m webhook serve`, and `python -m webhook review FILE`: what would the webhook do to my pod, and why.
 
 FILE holds pods, workloads with a pod template, or AdmissionReviews, in YAML or JSON; `-` is standard input.
 Exit codes: 0 every decision is printed, 1 a file cannot be read or understood, 2 wrong usage, 3 a patch of
@@ -19,7 +19,7 @@ from policy.settings import Settings
 from webhook import explain, mutate, review, snapshot
 from webhook.reasons import Result
 from webhook.review import BadRequest
-from webhook.view import View
+from webhook.view import OWN_NAMESPACE, View
 
 
 class Unusable(Exception):
@@ -28,6 +28,10 @@ class Unusable(Exception):
 
 def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
+    return int(options.run(options))
+
+
+def _review(options: argparse.Namespace) -> int:
     try:
         settings = _settings(options.settings)
         view = _view(options.cluster_dump, settings)
@@ -40,10 +44,18 @@ def main(arguments: list[str]) -> int:
     return 3 if any(report["decision"] == Result.PATCH_UNAPPLICABLE for report in reports) else 0
 
 
+def _serve(options: argparse.Namespace) -> int:
+    from webhook import serve  # a review needs no server
+
+    return serve.run(options)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m webhook", description="The admission webhook of spotshift.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_serve(commands.add_parser("serve", help="answer admission reviews until SIGTERM"))
     command = commands.add_parser("review", help="print the decision for a pod, and why", description=__doc__)
+    command.set_defaults(run=_review)
     command.add_argument(
         "file", metavar="FILE", help="pods, workloads or AdmissionReviews in YAML or JSON; - is stdin"
     )
@@ -55,6 +67,32 @@ def _parser() -> argparse.ArgumentParser:
         "replicasets,statefulsets,jobs,cronjobs,podmigrations; without it an ordinary cluster is assumed",
     )
     return parser
+
+
+def _add_serve(command: argparse.ArgumentParser) -> None:
+    command.set_defaults(run=_serve)
+    command.add_argument("--settings", type=Path, metavar="FILE", help="settings document, followed while serving")
+    command.add_argument("--cert", type=Path, required=True, metavar="FILE", help="certificate chain, PEM; followed")
+    command.add_argument("--key", type=Path, required=True, metavar="FILE", help="its private key, PEM; followed")
+    command.add_argument("--listen", type=_address, default=("", 8443), help="host:port of POST /mutate (:8443)")
+    command.add_argument("--probes", type=_address, default=("", 8081), help="host:port of probes, metrics (:8081)")
+    command.add_argument("--kubeconfig", type=Path, help="as for kubectl; in a pod its ServiceAccount is the default")
+    command.add_argument("--context", help="context of the kubeconfig")
+    command.add_argument("--namespace", default=OWN_NAMESPACE, help=f"where we run (default: {OWN_NAMESPACE})")
+    command.add_argument(
+        "--bundle-from", metavar="CONFIG", help="not ready unless this MutatingWebhookConfiguration trusts --cert"
+    )
+    command.add_argument(
+        "--grace-seconds", type=int, default=30, help="after SIGTERM, wait so long for open connections (30)"
+    )
+    command.add_argument("--log-format", choices=("json", "console"), default="json")
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not accepted, use host:port such as 127.0.0.1:8443 or :8443")
+    return host, int(port)
 
 
 def _reports(name: str, view: View, *, assume: bool) -> Iterator[dict[str, documents.Plain]]:

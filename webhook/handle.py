@@ -31,6 +31,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     operations: int = 0
     """How many the patch has."""
     warnings: int = 0
+    ignored: int = 0
+    """Values of ours, on the pod or above it, that are not accepted."""
     error: str = ""
     """Type and place of an error of ours; never its message, which may quote the pod."""
 
@@ -76,6 +78,7 @@ def _outcome(parsed: Review, sent: bytes, result: Result, decision: Decision, *,
         dry_run=parsed.dry_run,
         operations=len(decision.ops) if result is Result.PATCHED else 0,
         warnings=len(decision.warnings),
+        ignored=len(decision.placed.warnings) if decision.placed else 0,
         error=error,
     )
 

@@ -27,6 +27,8 @@ BREACHES = {
     "cluster knows the test bed": ("cluster/errors.py", "import testbed"),
     "telemetry knows the API": ("telemetry/logs.py", "import cluster.client"),
     "the decision of the webhook talks to somebody": ("webhook/mutate.py", "import urllib3"),
+    "the webhook's answers pass through Flask": ("webhook/server.py", "import flask"),
+    "the webhook knows gunicorn elsewhere": ("webhook/live.py", "import gunicorn"),
     "certs knows the webhook": ("certs/plan.py", "import webhook.view"),
     "certs makes certificates elsewhere": ("certs/plan.py", "import cryptography"),
     "cluster counts metrics": ("cluster/errors.py", "import prometheus_client"),

@@ -1,0 +1,203 @@
+"""The ASGI application, called as a server would: every status, every number, and nothing that denies a pod."""
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from telemetry.metrics import Metric
+from tests.unit.cluster.surroundings import World
+from tests.unit.webhook import building
+from webhook import server
+from webhook.server import Application, Message
+from webhook.view import View
+
+POD = {"metadata": {"name": "web-0"}, "spec": {"containers": [{"name": "main", "image": "app:1"}]}}
+JSON = (b"content-type", b"application/json")
+LIMIT = server.BODY_LIMIT_BYTES
+
+
+@dataclass
+class Exchange:
+    """One request and what came back."""
+
+    messages: list[Message] = field(default_factory=list)
+
+    @property
+    def status(self) -> int:
+        return int(self.messages[0]["status"])
+
+    @property
+    def headers(self) -> dict[bytes, bytes]:
+        return dict(self.messages[0]["headers"])
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(message["body"] for message in self.messages[1:])
+
+
+def piece(body: bytes, *, more: bool = False) -> Message:
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+def ask(
+    app: Application,
+    incoming: Sequence[Message],
+    *,
+    path: str = "/mutate",
+    method: str = "POST",
+    headers: Sequence[tuple[bytes, bytes]] = (JSON,),
+) -> Exchange:
+    left, found = list(incoming), Exchange()
+
+    async def receive() -> Message:
+        if not left:
+            await asyncio.Event().wait()  # a peer that says no more
+        return left.pop(0)
+
+    async def send(message: Message) -> None:
+        found.messages.append(message)
+
+    scope = {"type": "http", "path": path, "method": method, "headers": list(headers), "query_string": b"timeout=2s"}
+    asyncio.run(app(scope, receive, send))
+    return found
+
+
+def application(world: World, view: Callable[[], View] = building.view) -> Application:
+    return Application(view, runtime=world.runtime)
+
+
+def test_a_review_is_answered_and_counted() -> None:
+    world = World()
+    found = ask(application(world), [piece(building.body(POD))])
+    response = json.loads(found.body)["response"]
+    assert (found.status, found.headers[b"content-type"]) == (200, b"application/json")
+    assert found.headers[b"content-length"] == str(len(found.body)).encode()
+    assert (response["allowed"], response["patchType"]) == (True, "JSONPatch")
+    assert world.meter.read(Metric.ADMISSIONS, result="patched") == 1
+    assert world.meter.read(Metric.ADMISSION_SECONDS) == 1
+    assert world.events() == []
+
+
+def test_a_body_may_come_in_pieces() -> None:
+    body = building.body(POD)
+    pieces = [piece(body[:100], more=True), piece(b"", more=True), piece(body[100:])]
+    assert ask(application(World()), pieces).status == 200
+
+
+@pytest.mark.parametrize("kind", [b"application/json; charset=utf-8", b"Application/JSON"])
+def test_parameters_and_case_of_the_content_type_do_not_matter(kind: bytes) -> None:
+    found = ask(application(World()), [piece(building.body(POD))], headers=[(b"content-type", kind)])
+    assert found.status == 200
+
+
+@pytest.mark.parametrize(
+    ("status", "request_"),
+    [
+        pytest.param(404, {"path": "/"}, id="another path"),
+        pytest.param(404, {"path": "/healthz", "method": "GET"}, id="a probe, which has its own port"),
+        pytest.param(404, {"path": "/mutate/"}, id="not quite the path"),
+        pytest.param(405, {"method": "GET"}, id="another method"),
+        pytest.param(415, {"headers": []}, id="no content type"),
+        pytest.param(415, {"headers": [(b"content-type", b"text/plain")]}, id="another content type"),
+        pytest.param(
+            413, {"headers": [JSON, (b"content-length", b"%d" % (4 * LIMIT + 1))]}, id="announced too large"
+        ),
+    ],
+)
+def test_refused_before_the_body_is_read(status: int, request_: dict[str, Any]) -> None:
+    world = World()
+    found = ask(application(world), [], **request_)
+    assert found.status == status
+    assert b"allowed" not in found.body
+    assert (b"allow" in found.headers) == (status == 405)
+    assert world.meter.read(Metric.ADMISSION_SECONDS) == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "incoming"),
+    [
+        pytest.param(413, [piece(b" " * (LIMIT + 1))], id="too large at once"),
+        pytest.param(413, [piece(b" " * LIMIT, more=True), piece(b" ")], id="too large in pieces"),
+        pytest.param(413, [piece(b" " * LIMIT, more=True)] * 5, id="and never ends"),
+        pytest.param(400, [piece(b"")], id="empty"),
+        pytest.param(400, [piece(building.body(POD)[:-50])], id="truncated"),
+        pytest.param(400, [piece(b"[" * 100_000)], id="deeply nested"),
+        pytest.param(400, [piece(b"\xff\xfe")], id="no text"),
+    ],
+)
+def test_a_body_that_is_no_review(status: int, incoming: list[Message]) -> None:
+    found = ask(application(World()), incoming)
+    assert found.status == status
+    assert b"allowed" not in found.body
+
+
+def test_a_body_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "BODY_SECONDS", 0.01)
+    assert ask(application(World()), [piece(b"{", more=True)]).status == 408
+
+
+@pytest.mark.parametrize("before", [[], [piece(b"{", more=True)]], ids=["at once", "in the middle"])
+def test_nobody_is_answered_who_went_away(before: list[Message]) -> None:
+    assert ask(application(World()), [*before, {"type": "http.disconnect"}]).messages == []
+
+
+def test_an_error_of_ours_is_a_500_without_details() -> None:
+    def broken() -> View:
+        raise RuntimeError("password=hunter2")
+
+    world = World()
+    found = ask(application(world, broken), [piece(building.body(POD))])
+    assert (found.status, found.body) == (500, b"internal error")
+    assert world.meter.read(Metric.INTERNAL_ERRORS) == 1
+    assert world.events() == ["INTERNAL_ERROR"]
+    assert "hunter2" not in str(world.lines)
+
+
+def test_an_error_in_the_decision_lets_the_pod_through_and_is_told() -> None:
+    world = World()
+    nothing: Any = None  # a view that no rule can read
+    found = ask(application(world, lambda: nothing), [piece(building.body(POD))])
+    response = json.loads(found.body)["response"]
+    assert (found.status, response["allowed"], "patch" in response) == (200, True, False)
+    assert world.meter.read(Metric.ADMISSIONS, result="failed") == 1
+    assert world.meter.read(Metric.INTERNAL_ERRORS) == 1
+    assert "web-0" not in str(world.lines)
+
+
+def test_values_that_are_not_accepted_are_counted() -> None:
+    world = World()
+    marked = {
+        **POD,
+        "metadata": {"annotations": {building.PREFIX + "spot": "perhaps", building.PREFIX + "tier": "x"}},
+    }
+    ask(application(world), [piece(building.body(marked))])
+    assert world.meter.read(Metric.VALUES_IGNORED) == 2
+
+
+def test_the_life_of_a_worker() -> None:
+    lived: list[str] = []
+    app = Application(
+        building.view, runtime=World().runtime, start=lambda: lived.append("start"), stop=lambda: lived.append("stop")
+    )
+    incoming: list[Message] = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}]
+
+    async def receive() -> Message:
+        return incoming.pop(0)
+
+    async def send(message: Message) -> None:
+        lived.append(message["type"])
+
+    asyncio.run(app({"type": "lifespan"}, receive, send))
+    assert lived == ["start", "lifespan.startup.complete", "stop", "lifespan.shutdown.complete"]
+
+
+def test_draining_is_not_ready_and_still_answers() -> None:
+    app = application(World())
+    assert app.problem() is None
+    app.drain()
+    assert app.problem() == "shutting down"
+    assert ask(app, [piece(building.body(POD))]).status == 200
