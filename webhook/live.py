@@ -4,6 +4,7 @@ Whoever answers requests reads `view`, one attribute that always holds a whole, 
 decides about pods.
 """
 
+import gc
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -178,7 +179,9 @@ class LiveView:
             synced = all(self._problem(resource, source) is None for resource, source in self._sources)
             try:
                 self._build(first)
-                self._complete = self._complete or synced
+                if synced and not self._complete:
+                    gc.freeze()  # what is known by now stays; a full collection would hold up reviews for it
+                    self._complete = True
             except Exception as error:  # noqa: BLE001 - outermost place of the thread; stale is better than none
                 self._runtime.log.emit(Log.INTERNAL_ERROR, error=error, traceback=error)
                 self._runtime.meter.inc(Metric.INTERNAL_ERRORS)

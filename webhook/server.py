@@ -72,6 +72,7 @@ class Application:
     def drain(self) -> None:
         """The end is near: not ready from now on. Requests are still answered."""
         self._draining = True
+        self._runtime.log.emit(Log.STOPPING, signal="SIGTERM")
 
     def problem(self) -> str | None:
         """For readiness."""

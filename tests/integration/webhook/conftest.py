@@ -26,7 +26,7 @@ def webhook(cluster: ControlPlane, kube: Api, namespace: str, tmp_path: Path, al
         serving.started(
             cluster, namespace, tmp_path / "webhook", f"--bundle-from={namespace}", "--grace-seconds=5"
         ) as made,
-        serving.configured(cluster, kube, namespace, made),
+        serving.configured(cluster, kube, namespace, made.url),
     ):
         serving.until_ready(made)
         yield made

@@ -150,13 +150,18 @@ def rights(kube: Api, namespace: str) -> Iterator[None]:
     kube.delete("clusterroles", name)
 
 
+def hook_name(namespace: str) -> str:
+    return f"{namespace}.webhook.spotshift.dev"
+
+
 @contextlib.contextmanager
-def configured(bed: ControlPlane, kube: Api, namespace: str, serving: Serving) -> Iterator[Object]:
+def configured(bed: ControlPlane, kube: Api, namespace: str, url: str) -> Iterator[Object]:
     """The shipped configuration, led to the process and narrowed to the namespace of the test."""
     body: Object = yaml.safe_load((MANIFESTS / "webhook" / "configuration.yaml").read_text())
     body["metadata"]["name"] = namespace
+    body["webhooks"][0]["name"] = hook_name(namespace)  # by which the API server counts
     bundle = base64.b64encode(bed.layout.ca.bundle()).decode()
-    body["webhooks"][0]["clientConfig"] = {"url": serving.url, "caBundle": bundle}
+    body["webhooks"][0]["clientConfig"] = {"url": url, "caBundle": bundle}
     only = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [namespace]}
     body["webhooks"][0]["namespaceSelector"]["matchExpressions"].append(only)
     yield kube.create("mutatingwebhookconfigurations", body)

@@ -196,8 +196,10 @@ def test_the_life_of_a_worker() -> None:
 
 
 def test_draining_is_not_ready_and_still_answers() -> None:
-    app = application(World())
+    world = World()
+    app = application(world)
     assert app.problem() is None
     app.drain()
+    assert world.events() == ["STOPPING"]
     assert app.problem() == "shutting down"
     assert ask(app, [piece(building.body(POD))]).status == 200

@@ -1,0 +1,73 @@
+"""What is shipped: accepted by the API server, within the strictest profile, with no right too many or too few."""
+
+import json
+
+import pytest
+import yaml
+
+from testbed.api import Api, Object
+from testbed.bed import ControlPlane
+from testbed.waiting import eventually
+from tests.integration.webhook.serving import ACCOUNT, MANIFESTS, Serving
+from tests.integration.webhook.test_server import rule, rules
+from tests.unit.webhook.building import PREFIX
+
+SETTINGS = "apiVersion: spotshift.dev/v1alpha1\nkind: Policy\nplacement: {spot: avoid}\n"
+
+
+def shipped(cluster: ControlPlane) -> dict[str, Object]:
+    rendered = cluster.kubectl("kustomize", str(MANIFESTS / "webhook"))
+    return {document["kind"]: document for document in yaml.safe_load_all(rendered)}
+
+
+def test_the_api_server_accepts_every_object(cluster: ControlPlane) -> None:
+    cluster.kubectl("apply", "-f", str(MANIFESTS / "namespace.yaml"))
+    told = cluster.kubectl("apply", "--dry-run=server", "-k", str(MANIFESTS / "webhook"))
+    assert len(told.splitlines()) == len(shipped(cluster)) == 9
+
+
+@pytest.mark.usefixtures("allowed")
+def test_the_pods_keep_to_the_strictest_profile(cluster: ControlPlane, kube: Api, namespace: str) -> None:
+    enforced = {"pod-security.kubernetes.io/enforce": "restricted"}
+    kube.patch("namespaces", namespace, {"metadata": {"labels": enforced}})
+    template = shipped(cluster)["Deployment"]["spec"]["template"]
+    template["metadata"]["name"] = "webhook"
+    made = kube.create("pods", {"apiVersion": "v1", "kind": "Pod", **template}, namespace, dry_run=True)
+    assert made["spec"]["serviceAccountName"] == ACCOUNT
+
+
+def test_every_right_is_used_and_none_is_missing(
+    cluster: ControlPlane, kube: Api, namespace: str, webhook: Serving
+) -> None:
+    granted = {name for it in shipped(cluster)["ClusterRole"]["rules"] for name in it["resources"]}
+    user = f"system:serviceaccount:{namespace}:{ACCOUNT}"
+
+    def used() -> list[Object]:
+        lines = cluster.layout.audit_log.read_text().splitlines()
+        events = [json.loads(line) for line in lines if user in line]
+        return [event for event in events if event["user"]["username"] == user]
+
+    eventually(
+        lambda: {event["objectRef"]["resource"] for event in used() if event["verb"] == "watch"},
+        until=lambda watched: watched == granted,
+        what="a watch for every right",
+    )
+    assert {event["verb"] for event in used()} <= {"list", "watch"}
+    assert 403 not in {event.get("responseStatus", {}).get("code") for event in used()}
+
+
+def test_settings_are_followed(kube: Api, namespace: str, webhook: Serving) -> None:
+    pod = {"metadata": {"name": "plain"}, "spec": {"containers": [{"name": "main", "image": "app:1"}]}}
+    node = {"metadata": {"name": f"{namespace}-spot", "labels": {"node.kubernetes.io/capacity": "spot"}}}
+    kube.create("nodes", node)
+    try:
+        eventually(
+            lambda: rules(kube.create("pods", pod, namespace, dry_run=True)), until=lambda it: it == [rule("In")]
+        )
+        (webhook.folder / "settings.yaml").write_text(SETTINGS)
+        eventually(
+            lambda: rules(kube.create("pods", pod, namespace, dry_run=True)), until=lambda it: it == [rule("NotIn")]
+        )
+    finally:
+        kube.delete("nodes", f"{namespace}-spot")
+    assert PREFIX in str(kube.create("pods", pod, namespace, dry_run=True)["metadata"]["labels"])
