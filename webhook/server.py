@@ -85,7 +85,7 @@ class Application:
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)
         else:
-            raise NotImplementedError(f"no {scope['type']} here")
+            await send({"type": "websocket.close"})  # before it was accepted, which is a 403
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -171,6 +171,35 @@ def test_draining_loses_no_request(cluster: ControlPlane, namespace: str, tmp_pa
         assert first.process.wait(30) == 0
 
 
+@pytest.mark.usefixtures("allowed")
+def test_an_idle_connection_outlives_the_request_to_end(
+    cluster: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    """An API server may send its next review on a pooled connection just then, and would not repeat it."""
+    good = building.body({"metadata": {}, "spec": {"containers": []}}, namespace=namespace)
+    with serving.started(cluster, namespace, tmp_path / "webhook", "--grace-seconds=20") as webhook:
+        serving.until_ready(webhook)
+        idle = webhook.connection()
+        assert _review(idle, good) == (200, False)
+        webhook.ask_to_end()
+        eventually(lambda: _refuses(webhook), what="the end of the listener")
+        assert webhook.get("/readyz") == (503, "drain: shutting down\n")
+        assert _review(idle, good) == (200, True)
+        idle.close()
+        assert webhook.process.wait(10) == 0, "and then nothing is left to wait for"
+
+
+def _refuses(webhook: Serving) -> bool:
+    connection = webhook.connection()
+    try:
+        connection.connect()
+    except OSError:
+        return True
+    finally:
+        connection.close()
+    return False
+
+
 def _review_until_closed(
     connection: http.client.HTTPSConnection, body: bytes, failures: list[object], answered: list[int]
 ) -> None:

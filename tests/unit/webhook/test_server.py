@@ -195,6 +195,19 @@ def test_the_life_of_a_worker() -> None:
     assert lived == ["start", "lifespan.startup.complete", "stop", "lifespan.shutdown.complete"]
 
 
+def test_a_websocket_is_turned_away() -> None:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    asyncio.run(application(World())({"type": "websocket", "path": "/mutate"}, receive, send))
+    assert sent == [{"type": "websocket.close"}]
+
+
 def test_draining_is_not_ready_and_still_answers() -> None:
     world = World()
     app = application(world)
