@@ -94,7 +94,8 @@ class Application:
                 return  # nobody is waiting any more
             outcome = self._answered(body)
         except Refused as refused:
-            await _send(send, refused.status, handle.TEXT, str(refused).encode(), refused.headers)
+            said = b"" if scope["method"] == "HEAD" else str(refused).encode()
+            await _send(send, refused.status, handle.TEXT, said, refused.headers)
         except Exception as error:  # noqa: BLE001 - outermost place: 500, so that the failure policy applies
             self._runtime.meter.inc(Metric.INTERNAL_ERRORS)
             self._runtime.log.emit(Log.INTERNAL_ERROR, detail=type(error).__name__)

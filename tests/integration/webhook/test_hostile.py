@@ -20,7 +20,7 @@ POD = {
     "metadata": {"name": "web", "labels": {"app": "web"}, "annotations": {PREFIX + "spot": "avoid"}},
     "spec": {"containers": [{"name": "main", "image": "app:1"}], "tolerations": [{"key": "a", "operator": "Exists"}]},
 }
-ODD = (None, 0, -1, 1e300, "", "x" * 5000, [], {}, [[]], {"": None}, "\x00", "\ud800", True)
+ODD: tuple[object, ...] = (None, 0, -1, 1e300, "", "x" * 5000, [], {}, [[]], {"": None}, "\x00", "\ud800", True)
 
 
 def _flipped(rng: random.Random, good: bytes) -> bytes:

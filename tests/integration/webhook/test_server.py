@@ -1,5 +1,6 @@
 """The webhook as it is run: a process with the shipped rights, called by the real API server."""
 
+import base64
 import http.client
 import json
 import threading
@@ -9,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from testbed import objects
-from testbed.api import Api, Object
+from testbed import objects, pki
+from testbed.api import JSON_PATCH, Api, Object
 from testbed.bed import ControlPlane
 from testbed.pytest_plugin import Nodes
 from testbed.waiting import eventually
@@ -135,6 +136,23 @@ def test_a_new_certificate_is_served_without_a_restart(
     kept.close()
     made = kube.create("pods", objects.pod("plain"), namespace, dry_run=True)
     assert made["metadata"]["labels"][MANAGED] == "true"
+
+
+def test_ready_only_while_the_published_bundle_verifies_it(
+    cluster: ControlPlane, kube: Api, namespace: str, webhook: Serving, tmp_path: Path
+) -> None:
+    good, other = cluster.layout.ca.bundle(), pki.authority(tmp_path / "other", "ca").bundle()
+
+    def publish(bundle: bytes) -> None:
+        value = base64.b64encode(bundle).decode()
+        operation = {"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": value}
+        kube.patch("mutatingwebhookconfigurations", namespace, [operation], kind=JSON_PATCH)
+
+    publish(other)
+    told = (503, "bundle: the published bundle does not verify the certificate\n")
+    eventually(lambda: webhook.get("/readyz"), until=lambda found: found == told, what="not ready")
+    publish(other + good)
+    eventually(lambda: webhook.get("/readyz"), until=lambda found: found == (200, "ok\n"), what="ready again")
 
 
 @pytest.mark.usefixtures("allowed")

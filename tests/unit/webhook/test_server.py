@@ -101,6 +101,7 @@ def test_parameters_and_case_of_the_content_type_do_not_matter(kind: bytes) -> N
         pytest.param(404, {"path": "/healthz", "method": "GET"}, id="a probe, which has its own port"),
         pytest.param(404, {"path": "/mutate/"}, id="not quite the path"),
         pytest.param(405, {"method": "GET"}, id="another method"),
+        pytest.param(405, {"method": "HEAD"}, id="a method whose answer has no body"),
         pytest.param(415, {"headers": []}, id="no content type"),
         pytest.param(415, {"headers": [(b"content-type", b"text/plain")]}, id="another content type"),
         pytest.param(
@@ -114,6 +115,7 @@ def test_refused_before_the_body_is_read(status: int, request_: dict[str, Any]) 
     assert found.status == status
     assert b"allowed" not in found.body
     assert (b"allow" in found.headers) == (status == 405)
+    assert (found.body == b"") == (request_.get("method") == "HEAD")
     assert world.meter.read(Metric.ADMISSION_SECONDS) == 0
 
 
