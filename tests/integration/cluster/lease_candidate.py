@@ -94,17 +94,20 @@ def main(setup: Setup) -> int:
         timing=setup.timing,
         runtime=runtime,
     )
-    ending = threading.Event()
-    signal.signal(signal.SIGTERM, lambda _number, _frame: ending.set())
+    # A plain list: an Event may not be set by a handler that runs in the very thread that waits for it, because the
+    # signal can come while that thread holds the Event's lock.
+    asked_to_end: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _frame: asked_to_end.append(number))
+    pause = threading.Event()
     elector.start()
     diary.write(f"B {time.monotonic():.6f}")
     led = False
-    while not ending.is_set():
+    while not asked_to_end:
         leads = elector.is_leader()
         if leads or led:
             diary.write(f"{'P' if leads else 'N'} {clock.value:.6f}")
         led = leads
-        ending.wait(ASK_SECONDS)
+        pause.wait(ASK_SECONDS)
     ended = elector.stop(timeout=5.0)
     leads = elector.is_leader()
     diary.write(f"{'P' if leads else 'N'} {clock.value:.6f}")
