@@ -5,6 +5,7 @@ live. The token of the client goes through; a client without one is served as cl
 """
 
 import asyncio
+import contextlib
 import secrets
 import ssl
 import threading
@@ -113,10 +114,9 @@ class FaultProxy:
         self._clients.add(task)
         upstream = relay.Upstream(self.bed)
         try:
-            await self._serve(relay.Side(h11.Connection(h11.SERVER), reader, writer), upstream)
+            with contextlib.suppress(relay.Cut, OSError, ssl.SSLError, h11.ProtocolError):  # this program's trade
+                await self._serve(relay.Side(h11.Connection(h11.SERVER), reader, writer), upstream)
             await relay.hang_up(writer)
-        except (relay.Cut, OSError, ssl.SSLError, h11.ProtocolError):
-            await relay.hang_up(writer)  # a broken connection is this program's trade
         except asyncio.CancelledError:
             pass  # `refuse` or `cut_all`: break it now
         finally:
