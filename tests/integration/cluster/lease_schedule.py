@@ -36,7 +36,6 @@ MARGIN_SECONDS = 3.0
 """What many processes on few cores may add to any time measured from outside."""
 HAND_OVER_SECONDS = 2.0
 SETTLE_SECONDS = 40.0
-_ISSUING = threading.Lock()
 
 
 @dataclass(slots=True)
@@ -68,8 +67,7 @@ class Candidate:
         """Everything works again, and requests that hang are cut loose."""
         self.process.send_signal(signal.SIGCONT)
         self.way.rules.clear()
-        with _ISSUING:
-            self.way.accept()
+        self.way.accept()
         self.way.cut_all()
 
     def leads(self) -> bool:
@@ -103,8 +101,7 @@ class Election:
         self.started += 1
         identity = f"{self.seed}-{self.started}"
         way = proxy.FaultProxy(self.bed, faults.Rules(random.Random(self.seed)))
-        with _ISSUING:
-            way.start()
+        way.start()
         self.stack.callback(way.stop)
         diary = self.folder / f"diary-{self.namespace}-{identity}"
         ca = str(self.bed.layout.ca.pair.cert)

@@ -50,9 +50,6 @@ REQUESTS_PER_SECOND = 1 / (TUNING.pace.base * (1 - TUNING.pace.jitter))
 sends hundreds.
 """
 
-_ISSUING = threading.Lock()
-"""Every start of a proxy writes the same certificate files; one at a time."""
-
 
 @dataclass(slots=True)
 class Forgetful:
@@ -166,8 +163,7 @@ def run(bed: ControlPlane, namespace: str, seed: int, folder: Path) -> Result:
 @contextlib.contextmanager
 def _way(bed: ControlPlane, seed: int) -> Iterator[proxy.FaultProxy]:
     way = proxy.FaultProxy(bed, faults.Rules(random.Random(seed)))
-    with _ISSUING:
-        way.start()
+    way.start()
     try:
         yield way
     finally:
@@ -361,8 +357,7 @@ class Trouble:
     def _refuse(self) -> None:
         self.way.refuse()
         self.pause.wait(self.rng.uniform(0.05, 0.8))
-        with _ISSUING:
-            self.way.accept()
+        self.way.accept()
 
     def _forget(self) -> None:
         self.source.forget.set()
