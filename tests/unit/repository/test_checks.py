@@ -31,6 +31,8 @@ BREACHES = {
     "the webhook knows gunicorn elsewhere": ("webhook/live.py", "import gunicorn"),
     "certs knows the webhook": ("certs/plan.py", "import webhook.view"),
     "certs makes certificates elsewhere": ("certs/plan.py", "import cryptography"),
+    "a plan talks to somebody": ("descheduler/state.py", "import urllib3"),
+    "the descheduler knows the webhook": ("descheduler/node_state.py", "import webhook.view"),
     "cluster counts metrics": ("cluster/errors.py", "import prometheus_client"),
     "policy talks to somebody": ("policy/keys.py", "import urllib3"),
     "policy knows the test bed": ("policy/keys.py", "import testbed"),

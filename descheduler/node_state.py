@@ -1,0 +1,103 @@
+"""One node as the planner sees it: what it has, what its pods hold, and how full that makes it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cluster.objects import Node, Pod
+from descheduler import demand
+from descheduler.demand import Amounts, Demand
+from policy.capacity import CapacityType
+
+Key = tuple[str, str]
+"""Namespace and name."""
+
+HUNDRED: Final = 100.0
+
+
+class NodeState:
+    """Sums are kept as pods come and go, so reading the load of a node costs nothing.
+
+    A node may be known by its pods alone (`node` is None): the two watches are not in step, and a pod can outlive
+    its node for a while. Such a node has no room.
+    """
+
+    __slots__ = (
+        "allocatable",
+        "capacity",
+        "cpu",
+        "extended",
+        "memory",
+        "name",
+        "node",
+        "nominal_cpu",
+        "nominal_memory",
+        "pods",
+        "storage",
+    )
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.node: Node | None = None
+        self.capacity = CapacityType.UNKNOWN
+        self.allocatable: Amounts = {}
+        self.pods: dict[Key, Pod] = {}
+        self.cpu = self.memory = self.storage = 0
+        self.nominal_cpu = self.nominal_memory = 0
+        self.extended: Amounts = {}
+
+    # ---- reading
+
+    @property
+    def ready(self) -> bool:
+        """Whether the kubelet says so."""
+        return self.node is not None and any(
+            it.type == "Ready" and it.status == "True" for it in self.node.status.conditions
+        )
+
+    def load(self) -> float:
+        """The largest of the shares of cpu, memory and pods, in percent of what the node can give."""
+        return max(self.shares())
+
+    def shares(self) -> tuple[float, float, float]:
+        """Cpu, memory and pods asked for, in percent; containers that ask for nothing count as the scheduler
+        counts them when it compares nodes.
+        """
+        return (
+            share(self.nominal_cpu, self.allocatable.get(demand.CPU, 0)),
+            share(self.nominal_memory, self.allocatable.get(demand.MEMORY, 0)),
+            share(len(self.pods), self.allocatable.get(demand.PODS, 0)),
+        )
+
+    # ---- for the one writer
+
+    def describe(self, node: Node | None, capacity: CapacityType) -> None:
+        """The node object was added, changed or removed."""
+        self.node = node
+        self.capacity = capacity
+        self.allocatable = demand.amounts(node.status.allocatable) if node is not None else {}
+
+    def add(self, key: Key, pod: Pod) -> None:
+        """The pod runs here now."""
+        self.pods[key] = pod
+        self._count(demand.held(pod), 1)
+
+    def remove(self, key: Key) -> None:
+        """The pod does not run here any more."""
+        pod = self.pods.pop(key, None)
+        if pod is not None:
+            self._count(demand.held(pod), -1)
+
+    def _count(self, held: Demand, sign: int) -> None:
+        self.cpu += sign * held.cpu
+        self.memory += sign * held.memory
+        self.storage += sign * held.storage
+        self.nominal_cpu += sign * held.nominal_cpu
+        self.nominal_memory += sign * held.nominal_memory
+        for name, amount in held.extended.items():
+            self.extended[name] = self.extended.get(name, 0) + sign * amount
+
+
+def share(used: int, allocatable: int) -> float:
+    """In percent. A node that offers nothing is full, whatever it holds: nothing can go there."""
+    return HUNDRED * used / allocatable if allocatable > 0 else (HUNDRED if used == 0 else float("inf"))

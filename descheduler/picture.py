@@ -1,0 +1,137 @@
+"""The cluster with some pods moved: what it will look like when the moves of a plan have been made.   Pure.
+
+An overlay on the state, which stays as it is. Everything that asks whether a pod fits asks a picture, so that no
+room is promised twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from cluster.objects import Pod
+from descheduler import demand
+from descheduler.demand import Amounts, Demand
+from descheduler.node_state import Key, NodeState, share
+from descheduler.state import ClusterState
+
+
+@dataclass(slots=True)
+class Used:
+    """What pods hold on one node."""
+
+    cpu: int = 0
+    memory: int = 0
+    storage: int = 0
+    pods: int = 0
+    nominal_cpu: int = 0
+    nominal_memory: int = 0
+    extended: Amounts = field(default_factory=dict)
+
+    def count(self, asked: Demand, sign: int) -> None:
+        """Add (1) or take away (-1) what one pod holds."""
+        self.cpu += sign * asked.cpu
+        self.memory += sign * asked.memory
+        self.storage += sign * asked.storage
+        self.pods += sign
+        self.nominal_cpu += sign * asked.nominal_cpu
+        self.nominal_memory += sign * asked.nominal_memory
+        for name, amount in asked.extended.items():
+            self.extended[name] = self.extended.get(name, 0) + sign * amount
+
+
+class Picture:
+    """A pod that is placed counts on its new node with what its replacement will ask."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self.state = state
+        self.departed: dict[str, set[Key]] = {}
+        """Pods that will have left, by node."""
+        self.arrived: dict[str, dict[Key, Pod]] = {}
+        """Pods that will have come, by node. The pod is the one that leaves, standing in for its replacement."""
+        self.bookings = 0
+        """Grows with every change; what was computed at the same number still holds."""
+        self._used: dict[str, Used] = {}
+
+    # ---- reading
+
+    def used(self, name: str) -> Used:
+        """What will be held on a node. Do not change it."""
+        return self._used.get(name) or used_now(self.state.nodes[name])
+
+    def pods_on(self, name: str) -> Iterator[Pod]:
+        """The pods that will be on a node."""
+        gone = self.departed.get(name, ())
+        yield from (pod for key, pod in self.state.nodes[name].pods.items() if key not in gone)
+        yield from self.arrived.get(name, {}).values()
+
+    def placed(self, namespace: str) -> Iterator[tuple[Pod, str]]:
+        """The pods of a namespace that will be on a node, each with that node."""
+        for key, pod in self.state.by_namespace.get(namespace, {}).items():
+            if pod.node_name and key not in self.departed.get(pod.node_name, ()):
+                yield pod, pod.node_name
+        if self.arrived:
+            for name, pods in self.arrived.items():
+                yield from ((pod, name) for key, pod in pods.items() if key[0] == namespace)
+
+    def shares(self, name: str) -> tuple[float, float, float]:
+        """Cpu, memory and pods in percent of what the node can give; see NodeState.shares."""
+        node = self.state.nodes[name]
+        held = self._used.get(name)
+        if held is None:
+            return node.shares()
+        offered = node.allocatable
+        return (
+            share(held.nominal_cpu, offered.get(demand.CPU, 0)),
+            share(held.nominal_memory, offered.get(demand.MEMORY, 0)),
+            share(held.pods, offered.get(demand.PODS, 0)),
+        )
+
+    def load(self, name: str) -> float:
+        """The largest of the shares."""
+        return max(self.shares(name))
+
+    # ---- changing
+
+    def take(self, pod: Pod) -> None:
+        """The pod will leave its node."""
+        self.departed.setdefault(pod.node_name, set()).add(pod.metadata.key)
+        self._own(pod.node_name).count(demand.held(pod), -1)
+        self.bookings += 1
+
+    def put(self, pod: Pod, name: str) -> None:
+        """A replacement of the pod, or the pending pod itself, will come to a node."""
+        self.arrived.setdefault(name, {})[pod.metadata.key] = pod
+        self._own(name).count(demand.of(pod.spec), 1)
+        self.bookings += 1
+
+    def untake(self, pod: Pod) -> None:
+        """Undo `take`."""
+        self.departed[pod.node_name].discard(pod.metadata.key)
+        self._own(pod.node_name).count(demand.held(pod), 1)
+        self.bookings += 1
+
+    def unput(self, pod: Pod, name: str) -> None:
+        """Undo `put`."""
+        del self.arrived[name][pod.metadata.key]
+        self._own(name).count(demand.of(pod.spec), -1)
+        self.bookings += 1
+
+    def _own(self, name: str) -> Used:
+        found = self._used.get(name)
+        if found is None:
+            found = self._used[name] = used_now(self.state.nodes[name])
+        return found
+
+
+def used_now(node: NodeState) -> Used:
+    """What is held on the node as the cluster is, in a copy."""
+    return Used(
+        node.cpu,
+        node.memory,
+        node.storage,
+        len(node.pods),
+        node.nominal_cpu,
+        node.nominal_memory,
+        dict(node.extended),
+    )

@@ -1,0 +1,69 @@
+"""What strategies say and what comes of it: proposals in, moves and refusals out.   Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from cluster.objects import Pod
+from descheduler.picture import Picture
+from descheduler.reasons import Reason
+
+
+class Urgency(StrEnum):
+    """Why a pod is to leave, which decides what may hold it back."""
+
+    VOLUNTARY = "voluntary"
+    MAINTENANCE = "maintenance"
+    INTERRUPTION = "interruption"
+
+
+class Aim(Protocol):
+    """What a strategy wants to reach, asked again after every move that was booked."""
+
+    def reached(self, picture: Picture) -> bool:
+        """Whether nothing more is to be gained; the proposals that are left are then no longer wanted."""
+
+    def objection(self, picture: Picture, pod: Pod, node: str) -> Reason | None:
+        """Why this node, though it fits, would not serve the aim."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A pod that should run elsewhere."""
+
+    pod: Pod
+    strategy: str
+    weight: int
+    urgency: Urgency
+    why: str
+    """One sentence for the Event, the plan and the person who asks."""
+    aim: Aim | None = None
+    """None: the pod is to leave, wherever it can go."""
+    deadline: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A pod that will be moved."""
+
+    pod: Pod
+    source: str
+    target: str | None
+    """None where nothing fits and it has to leave all the same."""
+    strategy: str
+    weight: int
+    urgency: Urgency
+    why: str
+    deadline: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A pod that a strategy proposed and that stays, with every reason."""
+
+    pod: Pod
+    strategy: str
+    reasons: tuple[Reason, ...]

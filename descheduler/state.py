@@ -1,0 +1,254 @@
+"""The cluster as last heard, indexed for planning.   One writer; keeps what it is told and decides nothing.
+
+Every change costs about the same however large the cluster is: sums per node are kept, and pods are found by node,
+namespace, owner and the few other ways in which the planner asks. Pods that have ended are not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
+
+from cluster.objects import (
+    CSINode,
+    DaemonSet,
+    Deployment,
+    HorizontalPodAutoscaler,
+    Job,
+    Namespace,
+    Node,
+    OwnerReference,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+    PodMigration,
+    PriorityClass,
+    ReplicaSet,
+    StatefulSet,
+    StorageClass,
+)
+from descheduler import selectors, workload
+from descheduler.node_state import Key, NodeState
+from descheduler.workload import Controller, Workload
+from policy import capacity
+from policy.settings import Settings
+
+T = TypeVar("T")
+OPEN: Final = frozenset({"", "Pending", "InProgress"})
+"""Phases of a migration that has not ended; a new one has none yet."""
+
+
+class ClusterState:
+    """Everything the planner reads. `nodes`, `pods` and the other indexes are for reading only."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._labels = settings.capacity.all_labels()
+        self.nodes: dict[str, NodeState] = {}
+        """By name; a node that has only pods so far has no `node`."""
+        self.pods: dict[Key, Pod] = {}
+        """All that have not ended, on a node or not."""
+        self.pending: dict[Key, Pod] = {}
+        """Those without a node."""
+        self.by_namespace: dict[str, dict[Key, Pod]] = {}
+        self.by_owner: dict[str, dict[Key, Pod]] = {}
+        """By UID of the controlling owner."""
+        self.repelling: dict[Key, Pod] = {}
+        """On a node, with required anti-affinity: they keep others away."""
+        self.namespaces: dict[str, Namespace] = {}
+        self.controllers: dict[str, Workload] = {}
+        """Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs by UID."""
+        self.replica_sets: dict[str, set[str]] = {}
+        """UIDs of ReplicaSets by UID of their Deployment."""
+        self.budgets: dict[str, dict[Key, PodDisruptionBudget]] = {}
+        """By namespace."""
+        self.autoscalers: dict[Key, HorizontalPodAutoscaler] = {}
+        self.claims: dict[Key, PersistentVolumeClaim] = {}
+        self.volumes: dict[str, PersistentVolume] = {}
+        self.storage_classes: dict[str, StorageClass] = {}
+        self.csi_nodes: dict[str, CSINode] = {}
+        self.priority_classes: dict[str, PriorityClass] = {}
+        self.migrations: dict[Key, PodMigration] = {}
+        """Open and finished; finished ones are the memory."""
+        self.changes = 0
+        """Grows with every change; a plan made at the same number is the same plan."""
+
+    # ---- reading
+
+    def owner(self, pod: Pod) -> OwnerReference | None:
+        """The controlling owner, if the pod has one."""
+        return pod.metadata.controller
+
+    def workload(self, pod: Pod) -> Workload | None:
+        """The controller at the top: the Deployment above the ReplicaSet. None for a pod on its own."""
+        owner = pod.metadata.controller
+        if owner is None:
+            return None
+        direct = self.controllers.get(owner.uid)
+        if direct is None:
+            return workload.unknown(owner, pod.metadata.namespace)
+        above = direct.object.metadata.controller if direct.object is not None else None
+        if above is None:
+            return direct
+        return self.controllers.get(above.uid) or workload.unknown(above, pod.metadata.namespace)
+
+    def siblings(self, found: Workload) -> Iterator[tuple[Key, Pod]]:
+        """Pods of a workload, all of its ReplicaSets included."""
+        for uid in (found.uid, *sorted(self.replica_sets.get(found.uid, ()))):
+            yield from self.by_owner.get(uid, {}).items()
+
+    def budgets_of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
+        """The disruption budgets that select the pod."""
+        labels = pod.metadata.labels
+        found = self.budgets.get(pod.metadata.namespace, {}).values()
+        return tuple(budget for budget in found if selectors.matches(budget.spec.selector, labels))
+
+    def open_migrations(self) -> Iterator[PodMigration]:
+        """Moves under way."""
+        return (it for it in self.migrations.values() if it.status.phase in OPEN)
+
+    # ---- writing, by one thread
+
+    def apply(self, old: Any, new: Any) -> None:
+        """One change as a reflector reports it: `old` is what was told last, None if new; `new` None if deleted."""
+        self.changes += 1
+        item = new if new is not None else old
+        _APPLY[type(item)](self, old, new)
+
+    def _pod(self, old: Pod | None, new: Pod | None) -> None:
+        if old is not None:
+            self._drop(old)
+        if new is not None and not new.terminal:
+            self._keep(new)
+
+    def _keep(self, pod: Pod) -> None:
+        key = pod.metadata.key
+        self.pods[key] = pod
+        self.by_namespace.setdefault(key[0], {})[key] = pod
+        owner = pod.metadata.controller
+        if owner is not None:
+            self.by_owner.setdefault(owner.uid, {})[key] = pod
+        if not pod.node_name:
+            self.pending[key] = pod
+            return
+        self._node_state(pod.node_name).add(key, pod)
+        if _repels(pod):
+            self.repelling[key] = pod
+
+    def _drop(self, pod: Pod) -> None:
+        key = pod.metadata.key
+        if self.pods.pop(key, None) is None:
+            return
+        self.pending.pop(key, None)
+        self.repelling.pop(key, None)
+        _discard(self.by_namespace, key[0], key)
+        owner = pod.metadata.controller
+        if owner is not None:
+            _discard(self.by_owner, owner.uid, key)
+        if pod.node_name:
+            self._node_state(pod.node_name).remove(key)
+            self._forget_node(pod.node_name)
+
+    def _node(self, old: Node | None, new: Node | None) -> None:
+        if new is not None:
+            kind = capacity.capacity_type(new.metadata.labels, self._labels)
+            self._node_state(new.metadata.name).describe(new, kind)
+        elif old is not None:
+            self._node_state(old.metadata.name).describe(None, capacity.CapacityType.UNKNOWN)
+            self._forget_node(old.metadata.name)
+
+    def _node_state(self, name: str) -> NodeState:
+        found = self.nodes.get(name)
+        if found is None:
+            found = self.nodes[name] = NodeState(name)
+        return found
+
+    def _forget_node(self, name: str) -> None:
+        found = self.nodes[name]
+        if found.node is None and not found.pods:
+            del self.nodes[name]
+
+    def _controller(self, old: Controller | None, new: Controller | None) -> None:
+        if old is not None:
+            self.controllers.pop(old.metadata.uid, None)
+            self._unlink(old)
+        if new is not None:
+            kind = type(new).__name__
+            api_version = "batch/v1" if kind == "Job" else "apps/v1"
+            self.controllers[new.metadata.uid] = workload.known(kind, api_version, new)
+            self._link(new)
+
+    def _link(self, item: Controller) -> None:
+        above = item.metadata.controller
+        if above is not None and isinstance(item, ReplicaSet):
+            self.replica_sets.setdefault(above.uid, set()).add(item.metadata.uid)
+
+    def _unlink(self, item: Controller) -> None:
+        above = item.metadata.controller
+        if above is None or not isinstance(item, ReplicaSet):
+            return
+        known = self.replica_sets.get(above.uid, set())
+        known.discard(item.metadata.uid)
+        if not known:
+            self.replica_sets.pop(above.uid, None)
+
+    def _budget(self, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None) -> None:
+        if old is not None:
+            _discard(self.budgets, old.metadata.namespace, old.metadata.key)
+        if new is not None:
+            self.budgets.setdefault(new.metadata.namespace, {})[new.metadata.key] = new
+
+
+def _discard(index: dict[str, dict[Key, T]], group: str, key: Key) -> None:
+    """Take an entry out, and its group with the last one, so that names long gone leave nothing."""
+    found = index.get(group)
+    if found is not None:
+        found.pop(key, None)
+        if not found:
+            del index[group]
+
+
+def _repels(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    return (
+        affinity is not None and affinity.pod_anti_affinity is not None and bool(affinity.pod_anti_affinity.required)
+    )
+
+
+def _by_key(index: str) -> Callable[[ClusterState, Any, Any], None]:
+    return _into(index, lambda item: item.metadata.key)
+
+
+def _by_name(index: str) -> Callable[[ClusterState, Any, Any], None]:
+    return _into(index, lambda item: item.metadata.name)
+
+
+def _into(index: str, key: Callable[[Any], Any]) -> Callable[[ClusterState, Any, Any], None]:
+    def apply(state: ClusterState, old: Any, new: Any) -> None:
+        known = getattr(state, index)
+        if new is not None:
+            known[key(new)] = new
+        else:
+            known.pop(key(old), None)
+
+    return apply
+
+
+_APPLY: Final[dict[type, Callable[[ClusterState, Any, Any], None]]] = {
+    Pod: ClusterState._pod,  # noqa: SLF001 - the table of this module
+    Node: ClusterState._node,  # noqa: SLF001
+    Deployment: ClusterState._controller,  # noqa: SLF001
+    ReplicaSet: ClusterState._controller,  # noqa: SLF001
+    StatefulSet: ClusterState._controller,  # noqa: SLF001
+    DaemonSet: ClusterState._controller,  # noqa: SLF001
+    Job: ClusterState._controller,  # noqa: SLF001
+    PodDisruptionBudget: ClusterState._budget,  # noqa: SLF001
+    Namespace: _by_name("namespaces"),
+    HorizontalPodAutoscaler: _by_key("autoscalers"),
+    PersistentVolumeClaim: _by_key("claims"),
+    PersistentVolume: _by_name("volumes"),
+    StorageClass: _by_name("storage_classes"),
+    CSINode: _by_name("csi_nodes"),
+    PriorityClass: _by_name("priority_classes"),
+    PodMigration: _by_key("migrations"),
+}
