@@ -45,8 +45,10 @@ class Resolved(Part, frozen=True):
 
     owner: OwnerReference | None = None
     workload: WorkloadRef | None = None
+    pod_uid: str = ""
     source_node: str = ""
     target_node: str = ""
+    mode: str = ""
 
 
 class Replacement(Part, frozen=True):

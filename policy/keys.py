@@ -74,6 +74,10 @@ class Keys:
     """Pod label that the webhook sets on every pod it looks after."""
     cordoned_by: str
     """Node annotation: this cordon is ours, so we may lift it."""
+    moving: str
+    """Workload annotation: what is being moved right now, for `kubectl describe`; gone with the last move."""
+    maintenance_status: str
+    """Node annotation: how far its drain is."""
     draining: str
     """Node taint while we empty the node."""
     emergency_stop: str

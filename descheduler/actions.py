@@ -1,0 +1,89 @@
+"""What the machine can ask for: one small step of a migration, each safe to repeat.   Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from cluster.objects import OwnerReference
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """Put our finalizer on the migration, before anything else is done for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Write to the status, only if nobody has written to it meanwhile. This is how a step is left and an action
+    is announced: whoever takes over reads here what may have happened.
+    """
+
+    status: Mapping[str, Any]
+    event: str = ""
+    """What to tell people, if this is worth an Event; the first word is its reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkPod:
+    """Set our labels and annotations on a pod; None removes a key."""
+
+    name: str
+    uid: str
+    labels: Mapping[str, str | None] = field(default_factory=dict)
+    annotations: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkWorkload:
+    """Say on the workload itself, never on its template, that a pod of it is being moved; None takes it back."""
+
+    kind: str
+    name: str
+    uid: str
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Ask the API to evict the pod, if it is still this very pod."""
+
+    name: str
+    uid: str
+    grace_period_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Take our finalizer off: nothing of this migration is left in the cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing to do until something changes, or until then."""
+
+    until: datetime | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Over, and nothing left to clear away."""
+
+
+Action = Adopt | Write | MarkPod | MarkWorkload | Evict | Release | Wait | Done
+
+
+def owner_json(owner: OwnerReference | None) -> dict[str, Any] | None:
+    """A reference as the status holds it."""
+    if owner is None:
+        return None
+    return {
+        "apiVersion": owner.api_version,
+        "kind": owner.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": owner.controller,
+    }

@@ -1,0 +1,324 @@
+"""The life of one migration: from what is written in its status and what is there, the next small step.   Pure.
+
+    Pending -> Guard -> Mark -> Evict -> AwaitReplacement -> Settle -> Completed
+
+Every step is decided anew from what is there, so it does not matter who decided the last one or whether it was
+carried out: a process that takes over reads the status and goes on. The status says what is about to be done before
+it is done. Until the eviction a move can be called off and leaves nothing behind; after it, it runs to its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from cluster.objects import Pod, PodMigration
+from descheduler.actions import Action, Adopt, Done, Evict, MarkPod, MarkWorkload, Release, Wait, Write, owner_json
+from descheduler.proposal import Urgency
+from descheduler.reasons import Reason
+from descheduler.world import World
+from policy import values
+from policy.values import MigrationStatus
+
+FINALIZER: Final = "spotshift.dev/migration"
+ENDED: Final = frozenset({"Completed", "Failed", "Cancelled"})
+PAST_EVICTION: Final = frozenset({"AwaitReplacement", "Settle"})
+SETTLE_GRACE: Final = timedelta(seconds=10)
+"""How long a replacement may be missing before the workload is asked whether it still wants one: the controller
+needs a moment to see that a pod went away."""
+
+
+def step(migration: PodMigration, world: World, now: datetime) -> Action:
+    """What to do next."""
+    status, meta = migration.status, migration.metadata
+    if status.phase in ENDED:
+        return _clear(migration, world)
+    if FINALIZER not in meta.finalizers:
+        return Done() if meta.deletion_timestamp is not None else Adopt()
+    if status.phase in {"", "Pending"}:
+        return _take_up(migration, world, now)
+    if status.step not in PAST_EVICTION:
+        called_off = _called_off(migration, world)
+        if called_off:
+            return _end("Cancelled", called_off, now)
+    retry = _retry_at(migration)
+    if retry is not None and retry > now:
+        return Wait(retry, status.message)
+    return _STEPS[status.step](migration, world, now)
+
+
+def failed(migration: PodMigration, world: World, why: str, now: datetime, *, counts: bool = True) -> Write:
+    """An action did not succeed: try again a little later, or give up. Blocked budgets do not count as attempts
+    where somebody is waiting for the node.
+    """
+    settings = world.settings.migrations
+    attempts = migration.status.attempts + (1 if counts else 0)
+    if attempts > settings.max_retries and migration.status.step not in PAST_EVICTION:
+        return _end("Failed", why, now, attempts=attempts)
+    pause = settings.retry_backoff * 2 ** min(attempts, 8)
+    intent = {**(migration.status.intent or {}), "retryAt": _text(now + pause)}
+    return Write({"attempts": attempts, "message": why[:MESSAGE], "intent": intent})
+
+
+MESSAGE: Final = 1024
+
+
+# ---- before the eviction
+
+
+def _called_off(migration: PodMigration, world: World) -> str:
+    if migration.metadata.deletion_timestamp is not None:
+        return "the PodMigration was deleted"
+    if world.namespace_terminating:
+        return "the namespace is being deleted"
+    return world.withdrawn
+
+
+def _take_up(migration: PodMigration, world: World, now: datetime) -> Action:
+    called_off = _called_off(migration, world)
+    if called_off:
+        return _end("Cancelled", called_off, now)
+    source = world.source
+    if source is None:
+        return _end("Cancelled", f"there is no pod {migration.spec.pod_ref.name} with that UID", now)
+    if not source.node_name:
+        return _end("Cancelled", f"pod {source.metadata.name} is not on a node", now)
+    target = migration.spec.target_node or world.target
+    found = world.workload
+    resolved = {
+        "owner": owner_json(source.metadata.controller),
+        "workload": {"apiVersion": found.api_version, "kind": found.kind, "name": found.name, "uid": found.uid}
+        if found is not None
+        else None,
+        "podUid": source.metadata.uid,
+        "sourceNode": source.node_name,
+        "targetNode": target,
+        "mode": migration.spec.mode or "Evict",
+    }
+    return Write(
+        {
+            "phase": "InProgress",
+            "step": "Guard",
+            "startedAt": _text(now),
+            "holder": world.holder,
+            "resolved": {key: value for key, value in resolved.items() if value is not None},
+        },
+        event=f"MoveStarted moving pod {source.metadata.name} from {source.node_name}"
+        + (f" to {target}" if target else ""),
+    )
+
+
+def _guard(_: PodMigration, world: World, now: datetime) -> Action:
+    if world.source is None:
+        return _end("Cancelled", "the pod went away before it was evicted", now)
+    if world.objections:
+        return _end("Cancelled", _texts(world.objections), now)
+    return Write({"step": "Mark", "holder": world.holder, "intent": {"action": "Mark", "at": _text(now)}})
+
+
+def _mark(migration: PodMigration, world: World, now: datetime) -> Action:
+    source = world.source
+    if source is None:
+        return _end("Cancelled", "the pod went away before it was evicted", now)
+    missing = _missing(source, _source_marks(migration, world, MigrationStatus.IN_PROGRESS))
+    if missing is not None:
+        return missing
+    marked = _mark_workload(migration, world)
+    if marked is not None:
+        return marked
+    seen = (migration.status.started_at or now) + world.settings.migrations.hint_propagation
+    if world.urgency is not Urgency.INTERRUPTION and seen > now:
+        return Wait(seen, "the webhook is being told where the replacement should go")
+    intent = {"action": "Evict", "at": _text(now), "uid": source.metadata.uid, "known": list(world.young)}
+    return Write({"step": "Evict", "holder": world.holder, "intent": intent})
+
+
+def _evict(migration: PodMigration, world: World, now: datetime) -> Action:
+    source = world.source
+    if source is None or source.metadata.deletion_timestamp is not None:
+        intent = {**(migration.status.intent or {}), "action": "AwaitReplacement", "evictedAt": _text(now)}
+        intent.pop("retryAt", None)
+        return Write({"step": "AwaitReplacement", "holder": world.holder, "intent": intent})
+    if world.objections:
+        return _end("Cancelled", _texts(world.objections), now)
+    return Evict(source.metadata.name, source.metadata.uid, world.settings.migrations.grace_period_seconds)
+
+
+# ---- after it
+
+
+def _await_replacement(migration: PodMigration, world: World, now: datetime) -> Action:
+    found, claimed = world.replacement, migration.status.replacement
+    if found is not None and (
+        claimed is None or claimed.uid != found.metadata.uid or claimed.node != found.node_name
+    ):
+        return Write({"replacement": _replacement(found)})
+    if found is not None and found.ready:
+        target = migration.status.resolved.target_node if migration.status.resolved is not None else ""
+        landed = {"onTarget": found.node_name == target} if target else {}
+        return Write({"step": "Settle", "holder": world.holder, **landed})
+    if world.namespace_terminating or (found is None and world.workload is None and _waited(migration, now)):
+        return _end("Cancelled", "the workload was deleted; nothing replaces the pod", now)
+    if found is None and not world.pending and _satisfied(world) and _waited(migration, now):
+        return _end("Completed", "the workload was scaled down meanwhile and needs no replacement", now)
+    late = (_evicted_at(migration) or now) + world.settings.migrations.ready_timeout
+    if late > now:
+        return Wait(late, "the replacement is not Ready yet" if found is not None else "no replacement yet")
+    what = f"replacement {found.metadata.name} is not Ready" if found is not None else "no replacement is on a node"
+    return _end("Failed", f"{what} after {world.settings.migrations.ready_timeout}", now)
+
+
+def _settle(migration: PodMigration, world: World, now: datetime) -> Action:
+    found = world.replacement
+    if found is not None:
+        missing = _missing(found, _replacement_marks(migration, world, MigrationStatus.COMPLETED))
+        if missing is not None:
+            return missing
+    return _end("Completed", _where(migration), now)
+
+
+_STEPS: Final[dict[str, Callable[[PodMigration, World, datetime], Action]]] = {
+    "Guard": _guard,
+    "Mark": _mark,
+    "Evict": _evict,
+    "AwaitReplacement": _await_replacement,
+    "Settle": _settle,
+}
+
+
+# ---- the end
+
+
+def _end(phase: str, message: str, now: datetime, **more: Any) -> Write:
+    """Write down how it ended; what it left in the cluster is cleared away after that."""
+    event = {"Completed": "MoveCompleted", "Failed": "MoveFailed", "Cancelled": "MoveCancelled"}[phase]
+    return Write(
+        {"phase": phase, "message": message[:MESSAGE], "finishedAt": _text(now), **more}, event=f"{event} {message}"
+    )
+
+
+def _clear(migration: PodMigration, world: World) -> Action:
+    """Take back every mark of ours that this migration made, then let go of the object."""
+    if FINALIZER not in migration.metadata.finalizers:
+        return Done()
+    source = world.source
+    if source is not None and source.metadata.labels.get(world.keys.migration_id) == _id(migration):
+        blank: dict[str, str | None] = dict.fromkeys(world.keys.migration_labels)
+        notes: dict[str, str | None] = dict.fromkeys(world.keys.migration_annotations)
+        if source.metadata.deletion_timestamp is None:
+            return _present(source, blank, notes) or _release(world)
+    found = world.replacement
+    if found is not None and migration.status.phase == "Failed":
+        missing = _missing(found, _replacement_marks(migration, world, MigrationStatus.FAILED))
+        if missing is not None:
+            return missing
+    return _release(world)
+
+
+def _release(world: World) -> Action:
+    workload = world.workload
+    if workload is not None and world.keys.moving in workload.annotations and not world.others_moving:
+        return MarkWorkload(workload.kind, workload.name, workload.uid, None)
+    return Release()
+
+
+# ---- marks
+
+
+def _source_marks(
+    migration: PodMigration, world: World, status: MigrationStatus
+) -> tuple[dict[str, str], dict[str, str]]:
+    ours = world.keys
+    labels = {ours.migration_id: _id(migration), ours.migration_status: status.value}
+    if migration.spec.strategy:
+        labels[ours.migration_reason] = values.label_for_node(migration.spec.strategy)
+    started = migration.status.started_at
+    return labels, {ours.migration_time: values.format_time(started)} if started is not None else {}
+
+
+def _replacement_marks(
+    migration: PodMigration, world: World, status: MigrationStatus
+) -> tuple[dict[str, str], dict[str, str]]:
+    """What the webhook gave it, and where it was down, all of it: the move can be read from the pod alone."""
+    ours, resolved = world.keys, migration.status.resolved
+    labels, annotations = _source_marks(migration, world, status)
+    if resolved is not None:
+        labels[ours.migrated_from] = values.label_for_node(resolved.source_node)
+        annotations[ours.original_pod] = resolved.pod_uid
+        if resolved.target_node:
+            annotations[ours.migration_target] = resolved.target_node
+    annotations[ours.original_pod_name] = migration.spec.pod_ref.name
+    return labels, annotations
+
+
+def _missing(pod: Pod, marks: tuple[dict[str, str], dict[str, str]]) -> MarkPod | None:
+    meta = pod.metadata
+    labels: dict[str, str | None] = {key: value for key, value in marks[0].items() if meta.labels.get(key) != value}
+    annotations: dict[str, str | None] = {
+        key: value for key, value in marks[1].items() if meta.annotations.get(key) != value
+    }
+    return MarkPod(meta.name, meta.uid, labels, annotations) if labels or annotations else None
+
+
+def _present(pod: Pod, labels: dict[str, str | None], annotations: dict[str, str | None]) -> MarkPod | None:
+    meta = pod.metadata
+    drop_labels = {key: None for key in labels if key in meta.labels}
+    drop_annotations = {key: None for key in annotations if key in meta.annotations}
+    return MarkPod(meta.name, meta.uid, drop_labels, drop_annotations) if drop_labels or drop_annotations else None
+
+
+def _mark_workload(migration: PodMigration, world: World) -> MarkWorkload | None:
+    workload, resolved = world.workload, migration.status.resolved
+    if workload is None or workload.object is None or resolved is None or world.keys.moving in workload.annotations:
+        return None
+    text = f"{migration.spec.pod_ref.name}: {resolved.source_node} -> {resolved.target_node or 'any node'}"
+    return MarkWorkload(workload.kind, workload.name, workload.uid, text)
+
+
+# ---- small readings
+
+
+def _id(migration: PodMigration) -> str:
+    return values.label_for_node(migration.metadata.name)
+
+
+def _replacement(pod: Pod) -> dict[str, str]:
+    return {"name": pod.metadata.name, "uid": pod.metadata.uid, "node": pod.node_name}
+
+
+def _where(migration: PodMigration) -> str:
+    landed = migration.status.replacement
+    if landed is None:
+        return "moved"
+    on = "as planned" if migration.status.on_target else "the scheduler's own choice"
+    return f"{landed.name} is Ready on {landed.node}, {on}"
+
+
+def _satisfied(world: World) -> bool:
+    return world.wanted is not None and world.ready >= world.wanted
+
+
+def _waited(migration: PodMigration, now: datetime) -> bool:
+    evicted = _evicted_at(migration)
+    return evicted is not None and now - evicted > SETTLE_GRACE
+
+
+def _retry_at(migration: PodMigration) -> datetime | None:
+    return _time((migration.status.intent or {}).get("retryAt"))
+
+
+def _evicted_at(migration: PodMigration) -> datetime | None:
+    return _time((migration.status.intent or {}).get("evictedAt"))
+
+
+def _time(text: object) -> datetime | None:
+    return datetime.fromisoformat(text) if isinstance(text, str) else None
+
+
+def _text(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _texts(reasons: tuple[Reason, ...]) -> str:
+    return "; ".join(str(reason) for reason in reasons)

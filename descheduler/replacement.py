@@ -1,0 +1,128 @@
+"""Which new pod stands in for which moved one.   Pure.
+
+The webhook's labels are a hint made before anybody knew where the pod would land; this is the decision. A
+replacement is a pod of the same owner that came after the eviction was announced and that no other migration has.
+Of several it is the one that landed on the migration's target; the rest are given out by age.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from cluster.objects import Pod, PodMigration
+from descheduler.state import ClusterState
+
+SKEW: Final = timedelta(seconds=5)
+"""How far our clock may be ahead of the API server's, which stamps pods to the second."""
+NEVER: Final = datetime.max.replace(tzinfo=UTC)
+YOUNG: Final = timedelta(seconds=60)
+"""Pods of the owner younger than this are named in the intent, so that clocks do not decide about them."""
+
+
+def find(migration: PodMigration, state: ClusterState) -> Pod | None:
+    """The pod that stands in for the source of this migration; None as long as there is none on a node."""
+    resolved = migration.status.resolved
+    owner = resolved.owner if resolved is not None else None
+    if owner is None:
+        return None
+    claimed = migration.status.replacement
+    if claimed is not None and claimed.uid:
+        known = state.pods.get((migration.metadata.namespace, claimed.name))
+        if known is not None and known.metadata.uid == claimed.uid and known.metadata.deletion_timestamp is None:
+            return known
+    return _given_out(migration, state).get(migration.metadata.key)
+
+
+def young_siblings(pod: Pod, state: ClusterState, now: datetime) -> tuple[str, ...]:
+    """UIDs of pods of the same owner that were there when the eviction was announced and could be mistaken."""
+    owner = pod.metadata.controller
+    if owner is None:
+        return ()
+    found = state.by_owner.get(owner.uid, {}).values()
+    return tuple(sorted(it.metadata.uid for it in found if now - (it.metadata.creation_timestamp or now) < YOUNG))
+
+
+def candidates(migration: PodMigration, state: ClusterState) -> Iterator[Pod]:
+    """Pods that could be the replacement, oldest first."""
+    intent = migration.status.intent or {}
+    since = _announced(migration)
+    known = {*intent.get("known", ()), _source_uid(migration)}
+    for pod in sorted(_of_owner(migration, state), key=_age):
+        created = pod.metadata.creation_timestamp
+        late_enough = created is not None and since is not None and created >= (since - SKEW).replace(microsecond=0)
+        if late_enough and pod.metadata.uid not in known and pod.metadata.deletion_timestamp is None:
+            yield pod
+
+
+def _given_out(migration: PodMigration, state: ClusterState) -> dict[tuple[str, str], Pod]:
+    """All migrations of one owner are served together, so that none takes what belongs to another."""
+    waiting = sorted(_rivals(migration, state), key=lambda it: (_announced(it) or NEVER, it.metadata.name))
+    taken = {it.status.replacement.uid for it in state.migrations.values() if it.status.replacement is not None}
+    free = {
+        it.metadata.key: [pod for pod in candidates(it, state) if pod.node_name and pod.metadata.uid not in taken]
+        for it in waiting
+    }
+    given: dict[tuple[str, str], Pod] = {}
+    for on_target in (True, False):
+        for rival in waiting:
+            if rival.metadata.key in given:
+                continue
+            pod = next(
+                (it for it in free[rival.metadata.key] if not on_target or it.node_name == _target(rival)), None
+            )
+            if pod is not None:
+                given[rival.metadata.key] = pod
+                for others in free.values():
+                    others[:] = [it for it in others if it.metadata.uid != pod.metadata.uid]
+    return given
+
+
+def _rivals(migration: PodMigration, state: ClusterState) -> Iterator[PodMigration]:
+    """Open migrations of the same owner that wait for a replacement, this one included."""
+    wanted = _owner_uid(migration)
+    for other in state.open_migrations():
+        status = other.status
+        if status.step == "AwaitReplacement" and status.replacement is None and _owner_uid(other) == wanted:
+            yield other
+
+
+def _of_owner(migration: PodMigration, state: ClusterState) -> Iterable[Pod]:
+    resolved = migration.status.resolved
+    owner = resolved.owner if resolved is not None else None
+    if owner is None:
+        return ()
+    if owner.kind == "StatefulSet":
+        pod = state.pods.get((migration.metadata.namespace, migration.spec.pod_ref.name))
+        return (pod,) if pod is not None else ()
+    direct = list(state.by_owner.get(owner.uid, {}).values())
+    above = resolved.workload.uid if resolved is not None and resolved.workload is not None else ""
+    if above and above != owner.uid:
+        # After a rollout the new pod belongs to another ReplicaSet of the same Deployment.
+        for uid in sorted(state.replica_sets.get(above, ())):
+            if uid != owner.uid:
+                direct.extend(state.by_owner.get(uid, {}).values())
+    return direct
+
+
+def _announced(migration: PodMigration) -> datetime | None:
+    at = (migration.status.intent or {}).get("at")
+    return datetime.fromisoformat(at) if isinstance(at, str) else None
+
+
+def _age(pod: Pod) -> tuple[datetime, str]:
+    return pod.metadata.creation_timestamp or NEVER, pod.metadata.name
+
+
+def _source_uid(migration: PodMigration) -> str:
+    return migration.status.resolved.pod_uid if migration.status.resolved is not None else ""
+
+
+def _owner_uid(migration: PodMigration) -> str:
+    resolved = migration.status.resolved
+    return resolved.owner.uid if resolved is not None and resolved.owner is not None else ""
+
+
+def _target(migration: PodMigration) -> str:
+    return migration.status.resolved.target_node if migration.status.resolved is not None else ""

@@ -1,0 +1,122 @@
+"""What the machine needs to know of the cluster to decide the next step of one migration.   Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from cluster.objects import Pod, PodMigration
+from descheduler import replacement
+from descheduler.proposal import Urgency
+from descheduler.reasons import Reason
+from descheduler.state import ClusterState
+from descheduler.workload import Workload
+from policy.keys import Keys
+from policy.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """Seen at one moment, for one migration."""
+
+    keys: Keys
+    settings: Settings
+    holder: str
+    """Who would act: this process."""
+    source: Pod | None
+    """The pod to move; None if it is gone or its name has another bearer."""
+    workload: Workload | None
+    """The controller at the top as it is now; None if there is none, or no longer."""
+    replacement: Pod | None
+    pending: int = 0
+    """Pods of the owner that have no node yet: the replacement may be among them."""
+    ready: int = 0
+    """Pods of the workload that are Ready."""
+    wanted: int | None = None
+    """Pods the workload wants; None where it does not say."""
+    objections: tuple[Reason, ...] = ()
+    """Why the pod must not be moved after all."""
+    withdrawn: str = ""
+    """Why the move is no longer wanted, if it is not: the label is gone, or an emergency stop."""
+    namespace_terminating: bool = False
+    urgency: Urgency = Urgency.VOLUNTARY
+    target: str = ""
+    """Where it should go, if the request does not say."""
+    young: tuple[str, ...] = ()
+    """UIDs of siblings that are young enough to be mistaken for a replacement."""
+    others_moving: bool = False
+    """Another open migration is about the same workload."""
+
+
+def source_of(migration: PodMigration, state: ClusterState) -> Pod | None:
+    """The pod the migration is about, as it is now."""
+    pod = state.pods.get((migration.metadata.namespace, migration.spec.pod_ref.name))
+    resolved = migration.status.resolved
+    uid = (resolved.pod_uid if resolved is not None else "") or migration.spec.pod_ref.uid
+    return pod if pod is not None and uid in {"", pod.metadata.uid} else None
+
+
+def workload_of(migration: PodMigration, state: ClusterState) -> Workload | None:
+    """The workload as it is now: by the UID noted when the move was taken up, else by the pod."""
+    resolved = migration.status.resolved
+    if resolved is not None and resolved.workload is not None:
+        return state.controllers.get(resolved.workload.uid)
+    source = source_of(migration, state)
+    return state.workload(source) if source is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Viewpoint:
+    """Who looks, by which rules, and when."""
+
+    keys: Keys
+    settings: Settings
+    holder: str
+    now: datetime
+
+
+def look(
+    migration: PodMigration,
+    state: ClusterState,
+    by: Viewpoint,
+    *,
+    urgency: Urgency,
+    objections: tuple[Reason, ...] = (),
+    withdrawn: str = "",
+    target: str = "",
+) -> World:
+    """Everything about one migration that can be read from the state."""
+    namespace = state.namespaces.get(migration.metadata.namespace)
+    found = workload_of(migration, state)
+    source = source_of(migration, state)
+    siblings = [pod for _, pod in state.siblings(found)] if found is not None else []
+    return World(
+        keys=by.keys,
+        settings=by.settings,
+        holder=by.holder,
+        source=source,
+        workload=found,
+        replacement=replacement.find(migration, state),
+        pending=sum(1 for pod in siblings if not pod.node_name),
+        ready=sum(1 for pod in siblings if pod.ready and pod.metadata.deletion_timestamp is None),
+        wanted=found.replicas if found is not None else None,
+        objections=objections,
+        withdrawn=withdrawn,
+        namespace_terminating=namespace is not None and namespace.status.phase == "Terminating",
+        urgency=urgency,
+        target=target,
+        young=replacement.young_siblings(source, state, by.now) if source is not None else (),
+        others_moving=_others(migration, found, state),
+    )
+
+
+def _others(migration: PodMigration, found: Workload | None, state: ClusterState) -> bool:
+    if found is None:
+        return False
+    return any(
+        other.metadata.key != migration.metadata.key
+        and other.status.resolved is not None
+        and other.status.resolved.workload is not None
+        and other.status.resolved.workload.uid == found.uid
+        for other in state.open_migrations()
+    )

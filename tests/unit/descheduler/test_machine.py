@@ -1,0 +1,263 @@
+"""A migration reaches its end whatever is lost on the way, and leaves nothing behind."""
+
+import itertools
+import random
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from cluster.objects import Pod, PodMigration
+from descheduler import machine, replacement, world
+from descheduler.actions import Action, Adopt, Done, Evict, MarkPod, MarkWorkload, Release, Wait, Write
+from descheduler.proposal import Urgency
+from descheduler.reasons import Code, Reason
+from descheduler.state import ClusterState
+from policy import keys
+from policy.settings import Settings
+from tests.unit.descheduler import build
+
+START = datetime(2026, 6, 1, 12, tzinfo=UTC)
+KEYS = keys.under()
+
+
+def apart(item: Any) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(item)
+    return plain
+
+
+@dataclass
+class Cluster:
+    """A state whose controller and scheduler answer at once, and which carries out what the machine asks for."""
+
+    state: ClusterState
+    now: datetime = START
+    numbers: Any = field(default_factory=itertools.count)
+    effects: list[str] = field(default_factory=list)
+    land_on: str = "b"
+    ready: bool = True
+
+    def swap(self, old: Any, new: Any) -> None:
+        self.state.apply(old, new)
+
+    def migration(self) -> PodMigration | None:
+        return next(iter(self.state.migrations.values()), None)
+
+    def decide(self, **more: Any) -> Action:
+        found = self.migration()
+        assert found is not None
+        by = world.Viewpoint(KEYS, Settings(), "one", self.now)
+        seen = world.look(found, self.state, by, urgency=more.pop("urgency", Urgency.VOLUNTARY), **more)
+        return machine.step(found, seen, self.now)
+
+    def carry_out(self, action: Action) -> None:
+        found = self.migration()
+        assert found is not None
+        match action:
+            case Adopt():
+                self.swap(found, with_meta(found, finalizers=[machine.FINALIZER]))
+            case Release():
+                self.swap(found, with_meta(found, finalizers=[]))
+            case Write(status=status):
+                self.swap(found, build.decode(build.merged(as_json(found), {"status": status})))
+            case MarkPod(name=name, uid=uid, labels=labels, annotations=annotations):
+                pod = self.state.pods[found.metadata.namespace, name]
+                assert pod.metadata.uid == uid
+                self.swap(pod, remarked(pod, labels, annotations))
+            case MarkWorkload(uid=uid, text=text):
+                item = self.state.controllers[uid].object
+                assert item is not None
+                self.swap(item, annotated(item, {KEYS.moving: text}))
+                self.effects.append(f"workload {text is not None}")
+            case Evict(name=name, uid=uid):
+                self._evict(name, uid)
+            case Wait(until=until):
+                self.now = max(self.now, until or self.now + timedelta(seconds=30))
+            case _:
+                pass
+
+    def _evict(self, name: str, uid: str) -> None:
+        pod = self.state.pods.get(("default", name))
+        if pod is None or pod.metadata.uid != uid:
+            return
+        self.effects.append(f"evict {name}")
+        self.swap(pod, None)
+        self.now += timedelta(seconds=1)
+        fresh = f"web-{next(self.numbers)}"
+        self.state.apply(None, replica(fresh, on=self.land_on, created=self.now, ready=self.ready))
+
+
+def as_json(item: PodMigration) -> dict[str, Any]:
+    return {"kind": "PodMigration", **apart(item)}
+
+
+def with_meta(item: PodMigration, **more: Any) -> PodMigration:
+    made: PodMigration = build.decode(build.merged(as_json(item), {"metadata": more}))
+    return made
+
+
+def remarked(pod: Pod, labels: Any, annotations: Any) -> Pod:
+    def laid(old: Any, new: Any) -> dict[str, str]:
+        return {key: value for key, value in {**old, **new}.items() if value is not None}
+
+    meta = msgspec.structs.replace(
+        pod.metadata,
+        labels=laid(pod.metadata.labels, labels),
+        annotations=laid(pod.metadata.annotations, annotations),
+    )
+    return msgspec.structs.replace(pod, metadata=meta)
+
+
+def annotated(item: Any, annotations: Any) -> Any:
+    kept = {key: value for key, value in {**item.metadata.annotations, **annotations}.items() if value is not None}
+    return msgspec.structs.replace(item, metadata=msgspec.structs.replace(item.metadata, annotations=kept))
+
+
+def replica(name: str, *, on: str, created: datetime, ready: bool = True) -> Pod:
+    stamp = {"creationTimestamp": created.strftime("%Y-%m-%dT%H:%M:%SZ")}
+    return build.pod(name, on=on, of=build.owner("ReplicaSet", "web-5f"), metadata=stamp, ready=ready)
+
+
+def cluster(**more: Any) -> Cluster:
+    made = build.state(
+        build.node("a"),
+        build.node("b"),
+        build.thing("Deployment", "web", spec={"replicas": 2}),
+        build.thing("ReplicaSet", "web-5f", metadata={"ownerReferences": [build.owner("Deployment", "web")]}),
+        replica("web-old", on="a", created=START - timedelta(days=1)),
+        replica("web-other", on="a", created=START - timedelta(days=1)),
+        build.thing(
+            "PodMigration",
+            "migration-1-x",
+            spec={"podRef": {"name": "web-old"}, "targetNode": "b", "strategy": "LoadBalancing"},
+        ),
+    )
+    return Cluster(made, **more)
+
+
+def marks(made: Cluster) -> list[str]:
+    """Everything of ours that stands in the cluster on pods that were not moved, and on the workload."""
+    found = [pod for pod in made.state.pods.values() if pod.metadata.name in {"web-old", "web-other"}]
+    ours = [key for pod in found for key in (*pod.metadata.labels, *pod.metadata.annotations) if key in KEYS.all]
+    for known in made.state.controllers.values():
+        ours += [key for key in known.annotations if key in KEYS.all]
+    return ours
+
+
+def run(made: Cluster, steps: int = 60, **more: Any) -> PodMigration:
+    for _ in range(steps):
+        action = made.decide(**more)
+        if isinstance(action, Done):
+            break
+        made.carry_out(action)
+    ended = made.migration()
+    assert ended is not None
+    return ended
+
+
+def test_a_move_ends_on_its_target() -> None:
+    made = cluster()
+    ended = run(made)
+    assert (ended.status.phase, ended.status.on_target) == ("Completed", True)
+    assert ended.status.replacement is not None
+    moved = made.state.pods["default", ended.status.replacement.name]
+    assert moved.metadata.labels[KEYS.migration_status] == "completed"
+    assert moved.metadata.annotations[KEYS.original_pod_name] == "web-old"
+    assert made.effects == ["workload True", "evict web-old", "workload False"]
+    assert marks(made) == []
+    assert ended.metadata.finalizers == ()
+
+
+def test_elsewhere_is_said_so() -> None:
+    assert run(cluster(land_on="a")).status.on_target is False
+
+
+ENDS = {
+    "withdrawn": ({"withdrawn": "the label is gone"}, "Cancelled", "the label is gone"),
+    "objection": ({"objections": (Reason(Code.PINNED, "selector x"),)}, "Cancelled", "PINNED: selector x"),
+}
+
+
+@pytest.mark.parametrize("after", range(6))
+@pytest.mark.parametrize(("more", "phase", "message"), ENDS.values(), ids=ENDS.keys())
+def test_called_off_before_the_eviction_nothing_is_left(
+    after: int, more: dict[str, Any], phase: str, message: str
+) -> None:
+    made = cluster()
+    for _ in range(after):
+        made.carry_out(made.decide())
+    before = list(made.effects)
+    ended = run(made, **more)
+    if "evict web-old" in before:
+        assert ended.status.phase == "Completed"
+    else:
+        assert (ended.status.phase, ended.status.message) == (phase, message)
+        assert "evict web-old" not in made.effects
+    assert marks(made) == []
+    assert ended.metadata.finalizers == ()
+
+
+def test_a_replacement_that_is_never_ready_fails_the_move() -> None:
+    made = cluster(ready=False)
+    ended = run(made)
+    assert ended.status.phase == "Failed"
+    assert "is not Ready after" in ended.status.message
+    assert marks(made) == []
+
+
+def test_a_deleted_deployment_cancels() -> None:
+    made = cluster()
+    while "evict web-old" not in made.effects:
+        made.carry_out(made.decide())
+    for pod in list(made.state.pods.values()):
+        made.swap(pod, None)
+    for known in list(made.state.controllers.values()):
+        made.swap(known.object, None)
+    assert run(made).status.phase == "Cancelled"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_lost_steps_and_lost_answers_change_nothing(seed: int) -> None:
+    """Each action may be lost, or done twice because its answer was lost."""
+    rng = random.Random(seed)
+    made = cluster()
+    for _ in range(200):
+        action = made.decide()
+        if isinstance(action, Done):
+            break
+        if rng.random() < 0.3:
+            continue
+        made.carry_out(action)
+        if rng.random() < 0.3 and not isinstance(action, Wait):
+            made.carry_out(action)
+    ended = made.migration()
+    assert ended is not None
+    assert ended.status.phase == "Completed"
+    assert made.effects.count("evict web-old") == 1
+    assert [effect for effect in made.effects if effect.startswith("evict")] == ["evict web-old"]
+    assert len(made.state.pods) == 2
+    assert marks(made) == []
+
+
+def test_two_moves_of_one_owner_each_get_the_replacement_on_their_target() -> None:
+    created = START + timedelta(seconds=2)
+    status = {"phase": "InProgress", "step": "AwaitReplacement", "startedAt": "2026-06-01T12:00:00Z"}
+
+    def move(name: str, target: str, at: str) -> Any:
+        owner = build.owner("ReplicaSet", "web-5f")
+        resolved = {"owner": owner, "targetNode": target, "podUid": f"gone-{name}"}
+        intent = {"at": at, "known": []}
+        return build.thing(
+            "PodMigration",
+            name,
+            spec={"podRef": {"name": f"gone-{name}"}},
+            status={**status, "resolved": resolved, "intent": intent},
+        )
+
+    first = move("m1", "b", "2026-06-01T12:00:00Z")
+    second = move("m2", "c", "2026-06-01T12:00:01Z")
+    made = build.state(first, second, replica("n1", on="c", created=created), replica("n2", on="d", created=created))
+    found = [replacement.find(it, made) for it in (first, second)]
+    assert [pod.metadata.name if pod else None for pod in found] == ["n2", "n1"]
