@@ -34,6 +34,7 @@ GROUPS = {
     "metrics.k8s.io/v1beta1": ("nodes.metrics", "pods.metrics"),
     "rbac.authorization.k8s.io/v1": ("roles", "rolebindings", "clusterroles", "clusterrolebindings"),
     "apiextensions.k8s.io/v1": ("customresourcedefinitions",),
+    "spotshift.dev/v1alpha1": ("podmigrations",),
 }
 """API group of each resource used here; what is not listed belongs to the core group."""
 

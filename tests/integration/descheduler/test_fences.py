@@ -1,0 +1,148 @@
+"""What the resource and its policies let through, asked of the real API server with real tokens."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from policy import keys
+from testbed import access, objects
+from testbed.api import Api, ApiError, connect
+from testbed.bed import ControlPlane
+from testbed.pytest_plugin import Nodes
+from testbed.waiting import eventually
+
+MANIFESTS = Path(__file__).parents[3] / "manifests" / "base"
+SYSTEM = "spotshift-system"
+KEYS = keys.under()
+
+
+@pytest.fixture(scope="module")
+def fenced(cluster: ControlPlane) -> ControlPlane:
+    """The resource, the policies and the descheduler's account, as they are shipped."""
+    for part in ("namespace.yaml", "descheduler/rbac.yaml"):
+        cluster.kubectl("apply", "-f", str(MANIFESTS / part))
+    cluster.kubectl("apply", "-k", str(MANIFESTS / "migrations"))
+    cluster.kubectl("wait", "--for=condition=Established", "crd/podmigrations.spotshift.dev", "--timeout=30s")
+    return cluster
+
+
+@pytest.fixture
+def ours(fenced: ControlPlane) -> Api:
+    """The API as the descheduler."""
+    kubeconfig = access.kubeconfig(fenced, "spotshift-descheduler", SYSTEM)
+    return connect(kubeconfig)
+
+
+@pytest.fixture
+def theirs(fenced: ControlPlane, kube: Api, namespace: str) -> Api:
+    """The API as a user with every right in one namespace."""
+    kube.create("serviceaccounts", {"metadata": {"name": "dev"}}, namespace)
+    subject = {"kind": "ServiceAccount", "name": "dev", "namespace": namespace}
+    rule = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+    kube.create("roles", {"metadata": {"name": "all"}, "rules": [rule]}, namespace)
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "all"}
+    kube.create("rolebindings", {"metadata": {"name": "dev"}, "roleRef": role, "subjects": [subject]}, namespace)
+    return connect(access.kubeconfig(fenced, "dev", namespace))
+
+
+def migration(**spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "spotshift.dev/v1alpha1",
+        "kind": "PodMigration",
+        "metadata": {"generateName": "move-"},
+        "spec": {"podRef": {"name": "web-1"}, **spec},
+    }
+
+
+def refused(call: Any) -> str:
+    with pytest.raises(ApiError) as caught:
+        call()
+    assert caught.value.status in {403, 422}, caught.value
+    return json.dumps(caught.value.body)
+
+
+USERS = {
+    "strategy": ({"strategy": "NodeMaintenance"}, "spec.strategy"),
+    "weight": ({"weight": 500}, "spec.weight"),
+    "deadline": ({"deadline": "2030-01-01T00:00:00Z"}, "spec.deadline"),
+    "cause": ({"cause": "I want it"}, "spec.cause"),
+}
+
+
+@pytest.mark.parametrize(("spec", "named"), USERS.values(), ids=USERS.keys())
+def test_a_user_cannot_give_a_move_weight(
+    theirs: Api, ours: Api, namespace: str, spec: dict[str, Any], named: str
+) -> None:
+    eventually(lambda: named in refused(lambda: theirs.create("podmigrations", migration(**spec), namespace)))
+    ours.create("podmigrations", migration(**spec), namespace)
+
+
+def test_a_user_can_ask_for_a_move_but_not_write_its_status(theirs: Api, ours: Api, namespace: str) -> None:
+    made = theirs.create("podmigrations", migration(targetNode="node-1", mode="Evict"), namespace)
+    name = made["metadata"]["name"]
+    status = {"status": {"phase": "InProgress", "resolved": {"owner": {"uid": "somebody-else"}}}}
+
+    def write(api: Api) -> object:
+        return api.patch("podmigrations", name, status, namespace, subresource="status")
+
+    assert "written by the descheduler only" in refused(lambda: write(theirs))
+    write(ours)
+
+
+BAD = {
+    "no pod": ({"podRef": {}}, "podRef.name"),
+    "mode": ({"mode": "Teleport"}, "spec.mode"),
+    "node name": ({"targetNode": "Node_1"}, "spec.targetNode"),
+    "pod name": ({"podRef": {"name": "Web!"}}, "spec.podRef.name"),
+}
+
+
+@pytest.mark.parametrize(("spec", "named"), BAD.values(), ids=BAD.keys())
+def test_bad_input_is_refused_by_name(ours: Api, namespace: str, spec: dict[str, Any], named: str) -> None:
+    assert named in refused(lambda: ours.create("podmigrations", migration(**spec), namespace))
+
+
+def test_what_was_said_stays_said(ours: Api, namespace: str) -> None:
+    name = ours.create("podmigrations", migration(), namespace)["metadata"]["name"]
+
+    def write(status: dict[str, Any]) -> object:
+        return ours.patch("podmigrations", name, {"status": status}, namespace, subresource="status")
+
+    other = {"spec": {"targetNode": "other"}}
+    assert "cannot be changed" in refused(lambda: ours.patch("podmigrations", name, other, namespace))
+    write({"phase": "InProgress", "startedAt": "2026-01-01T00:00:00Z", "resolved": {"sourceNode": "a"}})
+    assert "resolved" in refused(lambda: write({"resolved": {"sourceNode": "b"}}))
+    write({"phase": "Completed"})
+    assert "stays as it ended" in refused(lambda: write({"phase": "InProgress"}))
+
+
+def test_our_token_changes_our_marks_and_nothing_else(ours: Api, kube: Api, namespace: str, nodes: Nodes) -> None:
+    kube.create("pods", objects.pod("web-1"), namespace)
+    kube.create("deployments", objects.deployment("web", replicas=1), namespace)
+    (node,) = nodes.make(on_demand=1)
+
+    def pod(body: dict[str, Any]) -> object:
+        return ours.patch("pods", "web-1", body, namespace)
+
+    def deployment(body: dict[str, Any]) -> object:
+        return ours.patch("deployments", "web", body, namespace)
+
+    pod({"metadata": {"labels": {KEYS.migration_id: "m-1"}, "annotations": {keys.POD_DELETION_COST: "-1"}}})
+    pod({"metadata": {"labels": {KEYS.migration_id: None}}})
+    deployment({"metadata": {"annotations": {KEYS.moving: "web-1: a -> b"}}})
+    image = {"containers": [{"name": "main", "image": "evil"}]}
+    eventually(lambda: "spec" in refused(lambda: pod({"spec": image})))
+    assert "own labels" in refused(lambda: pod({"metadata": {"labels": {"app": "other"}}}))
+    assert "own annotations" in refused(lambda: pod({"metadata": {"annotations": {"x": "y"}}}))
+    assert "finalizers" in refused(lambda: pod({"metadata": {"finalizers": ["example.com/x"]}}))
+    assert "own labels" in refused(lambda: pod({"metadata": {"labels": {KEYS.rescheduling: "enabled"}}}))
+    assert "spec" in refused(lambda: deployment({"spec": {"replicas": 5}}))
+    assert "own taint" in refused(
+        lambda: ours.patch("nodes", node, {"spec": {"taints": [{"key": "x", "effect": "NoSchedule"}]}})
+    )
+    assert "own labels" in refused(lambda: ours.patch("nodes", node, {"metadata": {"labels": {"x": "y"}}}))
+    assert "own labels" in refused(
+        lambda: ours.patch("nodes", node, {"metadata": {"labels": {KEYS.maintenance: "true"}}})
+    )
