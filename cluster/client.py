@@ -323,12 +323,22 @@ class Client:
         name: str,
         *,
         uid: str | None,
+        resource_version: str | None = None,
         grace_period_seconds: int | None = None,
         dry_run: bool = False,
         timeout: float | None = None,
     ) -> None:
-        """Evict this very pod. DisruptionBlocked: a budget has no room. NotFound, Conflict: it is already gone."""
-        request = verbs.evict(namespace, name, uid=uid, grace_period_seconds=grace_period_seconds, dry_run=dry_run)
+        """Evict this very pod. DisruptionBlocked: a budget has no room. NotFound, Conflict: it is already gone, or
+        has changed since that version.
+        """
+        request = verbs.evict(
+            namespace,
+            name,
+            uid=uid,
+            resource_version=resource_version,
+            grace_period_seconds=grace_period_seconds,
+            dry_run=dry_run,
+        )
         self._send(request, timeout)
 
     def get_scale(self, resource: Resource, name: str, namespace: str, *, timeout: float | None = None) -> Scale:

@@ -96,13 +96,21 @@ def delete(
     return write("DELETE", path, options)
 
 
-def evict(namespace: str, name: str, *, uid: str | None, grace_period_seconds: int | None, dry_run: bool) -> Request:
+def evict(
+    namespace: str,
+    name: str,
+    *,
+    uid: str | None,
+    resource_version: str | None,
+    grace_period_seconds: int | None,
+    dry_run: bool,
+) -> Request:
     """Ask for an eviction of this very pod; a namesake with another UID is answered with a conflict."""
     body = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
         "metadata": {"name": name, "namespace": namespace},
-        "deleteOptions": _delete_options(uid, None, grace_period_seconds),
+        "deleteOptions": _delete_options(uid, resource_version, grace_period_seconds),
     }
     return write("POST", resources.PODS.path(namespace, name, "eviction"), body, dry_run=dry_run)
 

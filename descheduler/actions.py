@@ -52,6 +52,8 @@ class Evict:
 
     name: str
     uid: str
+    version: str
+    """The pod must not have changed since: taking our marks off it is how a move is called off for everybody."""
     grace_period_seconds: int | None = None
 
 

@@ -10,6 +10,7 @@ it is done. Until the eviction a move can be called off and leaves nothing behin
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -39,29 +40,52 @@ def step(migration: PodMigration, world: World, now: datetime) -> Action:
     if status.phase in {"", "Pending"}:
         return _take_up(migration, world, now)
     if status.step not in PAST_EVICTION:
-        called_off = _called_off(migration, world)
+        called_off = _called_off(migration, world) or _texts(world.objections)
         if called_off:
-            return _end("Cancelled", called_off, now)
+            return _call_off(migration, world, called_off, now)
     retry = _retry_at(migration)
-    if retry is not None and retry > now:
+    if retry is not None and retry > now and not (_blocked(migration) and world.budget_free):
         return Wait(retry, status.message)
     return _STEPS[status.step](migration, world, now)
 
 
-def failed(migration: PodMigration, world: World, why: str, now: datetime, *, counts: bool = True) -> Write:
-    """An action did not succeed: try again a little later, or give up. Blocked budgets do not count as attempts
-    where somebody is waiting for the node.
+def failed(migration: PodMigration, world: World, failure: Failure, now: datetime) -> Action:
+    """An action did not succeed: try again a little later, or give up.
+
+    A budget that allows nothing right now is no fault of the move: where somebody is waiting for the node it is
+    asked again and again, and otherwise the move ends without counting against the workload.
     """
     settings = world.settings.migrations
-    attempts = migration.status.attempts + (1 if counts else 0)
-    if attempts > settings.max_retries and migration.status.step not in PAST_EVICTION:
-        return _end("Failed", why, now, attempts=attempts)
-    pause = settings.retry_backoff * 2 ** min(attempts, 8)
-    intent = {**(migration.status.intent or {}), "retryAt": _text(now + pause)}
-    return Write({"attempts": attempts, "message": why[:MESSAGE], "intent": intent})
+    attempts = migration.status.attempts + (1 if failure.counts else 0)
+    if failure.final or attempts > settings.max_retries:
+        patient = failure.blocked and world.urgency is not Urgency.VOLUNTARY and not failure.final
+        if not patient and migration.status.step not in PAST_EVICTION:
+            return _give_up(migration, world, failure, now)
+    pause = max(settings.retry_backoff * 2 ** min(attempts, LONGEST_PAUSE), failure.retry_after)
+    intent = {**(migration.status.intent or {}), "retryAt": _text(now + pause), "blocked": failure.blocked}
+    return Write({"attempts": attempts, "message": failure.why[:MESSAGE], "intent": intent})
 
 
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an action had no effect."""
+
+    why: str
+    counts: bool = True
+    """Whether it uses up one of the attempts."""
+    blocked: bool = False
+    """A disruption budget said no."""
+    final: bool = False
+    """Trying again cannot help."""
+    retry_after: timedelta = timedelta()
+
+
+MARKED: Final = frozenset({"Deployment", "ReplicaSet", "StatefulSet"})
+"""Workloads that say themselves what is being moved."""
 MESSAGE: Final = 1024
+"""Characters of a message; the rest would only be cut off by whoever shows it."""
+LONGEST_PAUSE: Final = 5
+"""Doublings of the pause between two attempts: half a minute with the default settings."""
 
 
 # ---- before the eviction
@@ -73,6 +97,17 @@ def _called_off(migration: PodMigration, world: World) -> str:
     if world.namespace_terminating:
         return "the namespace is being deleted"
     return world.withdrawn
+
+
+def _call_off(migration: PodMigration, world: World, why: str, now: datetime) -> Action:
+    """The marks go first: an eviction is tied to the version of the pod that carries them, so that a process which
+    still believes in the move cannot evict the pod any more when the end is written down.
+    """
+    return _unmark(migration, world) or _end("Cancelled", why, now)
+
+
+def _give_up(migration: PodMigration, world: World, failure: Failure, now: datetime) -> Action:
+    return _unmark(migration, world) or _end("Cancelled" if failure.blocked else "Failed", failure.why, now)
 
 
 def _take_up(migration: PodMigration, world: World, now: datetime) -> Action:
@@ -112,8 +147,6 @@ def _take_up(migration: PodMigration, world: World, now: datetime) -> Action:
 def _guard(_: PodMigration, world: World, now: datetime) -> Action:
     if world.source is None:
         return _end("Cancelled", "the pod went away before it was evicted", now)
-    if world.objections:
-        return _end("Cancelled", _texts(world.objections), now)
     return Write({"step": "Mark", "holder": world.holder, "intent": {"action": "Mark", "at": _text(now)}})
 
 
@@ -140,9 +173,10 @@ def _evict(migration: PodMigration, world: World, now: datetime) -> Action:
         intent = {**(migration.status.intent or {}), "action": "AwaitReplacement", "evictedAt": _text(now)}
         intent.pop("retryAt", None)
         return Write({"step": "AwaitReplacement", "holder": world.holder, "intent": intent})
-    if world.objections:
-        return _end("Cancelled", _texts(world.objections), now)
-    return Evict(source.metadata.name, source.metadata.uid, world.settings.migrations.grace_period_seconds)
+    if _missing(source, _source_marks(migration, world, MigrationStatus.IN_PROGRESS)) is not None:
+        return Write({"step": "Mark", "holder": world.holder})
+    grace = world.settings.migrations.grace_period_seconds
+    return Evict(source.metadata.name, source.metadata.uid, source.metadata.resource_version, grace)
 
 
 # ---- after it
@@ -202,12 +236,9 @@ def _clear(migration: PodMigration, world: World) -> Action:
     """Take back every mark of ours that this migration made, then let go of the object."""
     if FINALIZER not in migration.metadata.finalizers:
         return Done()
-    source = world.source
-    if source is not None and source.metadata.labels.get(world.keys.migration_id) == _id(migration):
-        blank: dict[str, str | None] = dict.fromkeys(world.keys.migration_labels)
-        notes: dict[str, str | None] = dict.fromkeys(world.keys.migration_annotations)
-        if source.metadata.deletion_timestamp is None:
-            return _present(source, blank, notes) or _release(world)
+    unmark = _unmark(migration, world)
+    if unmark is not None:
+        return unmark
     found = world.replacement
     if found is not None and migration.status.phase == "Failed":
         missing = _missing(found, _replacement_marks(migration, world, MigrationStatus.FAILED))
@@ -261,16 +292,23 @@ def _missing(pod: Pod, marks: tuple[dict[str, str], dict[str, str]]) -> MarkPod 
     return MarkPod(meta.name, meta.uid, labels, annotations) if labels or annotations else None
 
 
-def _present(pod: Pod, labels: dict[str, str | None], annotations: dict[str, str | None]) -> MarkPod | None:
-    meta = pod.metadata
-    drop_labels = {key: None for key in labels if key in meta.labels}
-    drop_annotations = {key: None for key in annotations if key in meta.annotations}
-    return MarkPod(meta.name, meta.uid, drop_labels, drop_annotations) if drop_labels or drop_annotations else None
+def _unmark(migration: PodMigration, world: World) -> MarkPod | None:
+    source = world.source
+    if source is None or source.metadata.deletion_timestamp is not None:
+        return None
+    meta = source.metadata
+    if meta.labels.get(world.keys.migration_id) != _id(migration):
+        return None
+    labels = {key: None for key in world.keys.migration_labels if key in meta.labels}
+    annotations = {key: None for key in world.keys.migration_annotations if key in meta.annotations}
+    return MarkPod(meta.name, meta.uid, labels, annotations)
 
 
 def _mark_workload(migration: PodMigration, world: World) -> MarkWorkload | None:
     workload, resolved = world.workload, migration.status.resolved
-    if workload is None or workload.object is None or resolved is None or world.keys.moving in workload.annotations:
+    if workload is None or workload.kind not in MARKED or workload.object is None or resolved is None:
+        return None
+    if world.keys.moving in workload.annotations:
         return None
     text = f"{migration.spec.pod_ref.name}: {resolved.source_node} -> {resolved.target_node or 'any node'}"
     return MarkWorkload(workload.kind, workload.name, workload.uid, text)
@@ -306,6 +344,10 @@ def _waited(migration: PodMigration, now: datetime) -> bool:
 
 def _retry_at(migration: PodMigration) -> datetime | None:
     return _time((migration.status.intent or {}).get("retryAt"))
+
+
+def _blocked(migration: PodMigration) -> bool:
+    return bool((migration.status.intent or {}).get("blocked"))
 
 
 def _evicted_at(migration: PodMigration) -> datetime | None:

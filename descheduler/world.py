@@ -44,6 +44,8 @@ class World:
     """Where it should go, if the request does not say."""
     young: tuple[str, ...] = ()
     """UIDs of siblings that are young enough to be mistaken for a replacement."""
+    budget_free: bool = False
+    """The disruption budget of the pod allows an eviction right now."""
     others_moving: bool = False
     """Another open migration is about the same workload."""
 
@@ -106,8 +108,13 @@ def look(
         urgency=urgency,
         target=target,
         young=replacement.young_siblings(source, state, by.now) if source is not None else (),
+        budget_free=source is not None and _budget_free(source, state),
         others_moving=_others(migration, found, state),
     )
+
+
+def _budget_free(pod: Pod, state: ClusterState) -> bool:
+    return all(budget.status.disruptions_allowed > 0 for budget in state.budgets_of(pod))
 
 
 def _others(migration: PodMigration, found: Workload | None, state: ClusterState) -> bool:

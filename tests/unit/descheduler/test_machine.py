@@ -71,7 +71,8 @@ class Cluster:
                 assert item is not None
                 self.swap(item, annotated(item, {KEYS.moving: text}))
                 self.effects.append(f"workload {text is not None}")
-            case Evict(name=name, uid=uid):
+            case Evict(name=name, uid=uid, version=version):
+                assert version
                 self._evict(name, uid)
             case Wait(until=until):
                 self.now = max(self.now, until or self.now + timedelta(seconds=30))

@@ -1,0 +1,148 @@
+"""Carries out what the machine asked for: one action, one request, each with its own precondition.
+
+Nothing is decided here. An answer that says "somebody was faster" or "it is gone" is not an error: whoever asked
+looks at the cluster again. Runs on many threads at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from cluster import errors
+from cluster.client import Client
+from cluster.objects import Pod, PodMigration
+from cluster.resources import DEPLOYMENTS, PODMIGRATIONS, PODS, REPLICASETS, STATEFULSETS, Resource
+from descheduler.actions import Action, Adopt, Evict, MarkPod, MarkWorkload, Release, Write
+from descheduler.machine import FINALIZER, Failure
+from policy.keys import Keys
+
+MANAGER: Final = "spotshift-descheduler"
+REQUEST_SECONDS: Final = 10.0
+WORKLOADS: Final[Mapping[str, Resource]] = {
+    "Deployment": DEPLOYMENTS,
+    "ReplicaSet": REPLICASETS,
+    "StatefulSet": STATEFULSETS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The request was accepted; what came back, where that is known at once."""
+
+    migration: PodMigration | None = None
+    pod: Pod | None = None
+    workload: tuple[str, Mapping[str, str]] | None = None
+    """UID and annotations as they are now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overtaken:
+    """The world is no longer as it was when this was decided. Look again."""
+
+    why: str
+
+
+Outcome = Done | Overtaken | Failure
+
+
+class Executor:
+    """One per process."""
+
+    def __init__(self, client: Client, keys: Keys) -> None:
+        self._client = client
+        self._keys = keys
+
+    def perform(self, migration: PodMigration, action: Action) -> Outcome:
+        """Send the one request of this action."""
+        try:
+            return self._send(migration, action)
+        except (errors.NotFound, errors.Conflict) as gone:
+            return Overtaken(str(gone))
+        except errors.DisruptionBlocked as blocked:
+            return Failure(f"PDB_NO_BUDGET: {blocked}", blocked=True)
+        except errors.MultipleBudgets as several:
+            return Failure(f"PDB_MULTIPLE: {several}", final=True)
+        except errors.Throttled as slow:
+            return Failure(str(slow), counts=False, retry_after=timedelta(seconds=slow.retry_after or 0))
+        except errors.ApiError as error:
+            return Failure(str(error), counts=not error.retryable)
+
+    def _send(self, migration: PodMigration, action: Action) -> Outcome:
+        match action:
+            case Adopt() | Release():
+                others = [it for it in migration.metadata.finalizers if it != FINALIZER]
+                ours = [FINALIZER] if isinstance(action, Adopt) else []
+                return Done(self._finalizers(migration, others + ours))
+            case Write(status=status):
+                return Done(self._write(migration, status))
+            case MarkPod():
+                return Done(pod=self._mark(migration, action))
+            case MarkWorkload():
+                return self._mark_workload(migration, action)
+            case Evict():
+                self._evict(migration, action)
+        return Done()
+
+    def _finalizers(self, migration: PodMigration, wanted: list[str]) -> PodMigration:
+        version = migration.metadata.resource_version
+        return self._client.merge_patch(
+            PODMIGRATIONS,
+            migration.metadata.name,
+            {"metadata": {"finalizers": wanted, "resourceVersion": version}},
+            namespace=migration.metadata.namespace,
+            type=PodMigration,
+            field_manager=MANAGER,
+            timeout=REQUEST_SECONDS,
+        )
+
+    def _write(self, migration: PodMigration, status: Mapping[str, Any]) -> PodMigration:
+        full = dict(status)
+        if "intent" in full:
+            # A merge keeps what it is not told about; an intent is a whole.
+            full["intent"] = {**dict.fromkeys(migration.status.intent or {}), **full["intent"]}
+        return self._client.merge_patch(
+            PODMIGRATIONS,
+            migration.metadata.name,
+            {"metadata": {"resourceVersion": migration.metadata.resource_version}, "status": full},
+            namespace=migration.metadata.namespace,
+            subresource="status",
+            type=PodMigration,
+            field_manager=MANAGER,
+            timeout=REQUEST_SECONDS,
+        )
+
+    def _mark(self, migration: PodMigration, action: MarkPod) -> Pod:
+        marks = {"labels": dict(action.labels), "annotations": dict(action.annotations)}
+        return self._client.merge_patch(
+            PODS,
+            action.name,
+            {"metadata": {"uid": action.uid, **{key: value for key, value in marks.items() if value}}},
+            namespace=migration.metadata.namespace,
+            type=Pod,
+            field_manager=MANAGER,
+            timeout=REQUEST_SECONDS,
+        )
+
+    def _mark_workload(self, migration: PodMigration, action: MarkWorkload) -> Outcome:
+        answer: dict[str, Any] = self._client.merge_patch(
+            WORKLOADS[action.kind],
+            action.name,
+            {"metadata": {"uid": action.uid, "annotations": {self._keys.moving: action.text}}},
+            namespace=migration.metadata.namespace,
+            field_manager=MANAGER,
+            timeout=REQUEST_SECONDS,
+        )
+        return Done(workload=(action.uid, answer["metadata"].get("annotations", {})))
+
+    def _evict(self, migration: PodMigration, action: Evict) -> None:
+        self._client.evict(
+            migration.metadata.namespace,
+            action.name,
+            uid=action.uid,
+            resource_version=action.version,
+            grace_period_seconds=action.grace_period_seconds,
+            timeout=REQUEST_SECONDS,
+        )

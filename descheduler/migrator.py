@@ -1,0 +1,170 @@
+"""Drives every open migration: asks the machine for the next step, has it carried out, and asks again.
+
+`turn` runs on the thread that owns the state; requests run on a few threads of their own and come back through a
+queue. Of one migration at most one action is under way. What an answer shows is put into the state at once, because
+the watch may be slower than we are, and deciding on an old status would only be refused.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+from concurrent.futures import Executor as Pool
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, Protocol
+
+import msgspec
+
+from cluster.objects import PodMigration
+from cluster.store import is_newer
+from descheduler import machine
+from descheduler.actions import Action, Done, Wait, Write
+from descheduler.executor import Done as Accepted
+from descheduler.executor import Outcome, Overtaken
+from descheduler.machine import Failure
+from descheduler.node_state import Key
+from descheduler.state import ClusterState
+from descheduler.world import World
+
+LOOK_AGAIN: Final = timedelta(milliseconds=500)
+"""After an answer that says the world has changed: the watch will usually have told us before."""
+SLOW_DOWN: Final = timedelta(seconds=5)
+"""After a request that failed for reasons of the connection, if even writing that down fails."""
+
+
+class Judge(Protocol):
+    """Sees the world for one migration: guards, cause and target are its business."""
+
+    def __call__(self, migration: PodMigration, state: ClusterState, now: datetime) -> World: ...
+
+
+class Listener(Protocol):
+    """Who tells people and counts."""
+
+    def performed(self, migration: PodMigration, action: Action, outcome: Outcome) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of an action."""
+
+    key: Key
+    migration: PodMigration
+    action: Action
+    outcome: Outcome
+
+
+class Migrator:
+    """One per process; acts only in the turns of a leader."""
+
+    def __init__(
+        self,
+        perform: Callable[[PodMigration, Action], Outcome],
+        judge: Judge,
+        listener: Listener,
+        *,
+        pool: Pool,
+        wake: Callable[[], None],
+    ) -> None:
+        self._perform = perform
+        self._judge = judge
+        self._listener = listener
+        self._pool = pool
+        self._wake = wake
+        self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
+        self._under_way: set[Key] = set()
+        self._rest: dict[Key, datetime] = {}
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request is under way."""
+        return not self._under_way
+
+    def turn(self, state: ClusterState, now: datetime) -> datetime | None:
+        """Take in what came back, start what is due; when to come again if nothing happens."""
+        while not self._reports.empty():
+            self._take(self._reports.get(), state, now)
+        again: datetime | None = None
+        for key, migration in list(state.migrations.items()):
+            due = self._advance(key, migration, state, now)
+            if due is not None and (again is None or due < again):
+                again = due
+        return again
+
+    def _advance(self, key: Key, migration: PodMigration, state: ClusterState, now: datetime) -> datetime | None:
+        if key in self._under_way or _over(migration):
+            return None
+        rest = self._rest.get(key)
+        if rest is not None and rest > now:
+            return rest
+        self._rest.pop(key, None)
+        action = machine.step(migration, self._judge(migration, state, now), now)
+        if isinstance(action, Wait):
+            return action.until
+        if not isinstance(action, Done):
+            self._start(key, migration, action)
+        return None
+
+    def _start(self, key: Key, migration: PodMigration, action: Action) -> None:
+        self._under_way.add(key)
+        self._pool.submit(self._run, key, migration, action)
+
+    def _run(self, key: Key, migration: PodMigration, action: Action) -> None:
+        try:
+            outcome = self._perform(migration, action)
+        except Exception as error:  # noqa: BLE001 - outermost place of the thread: the migration must not be lost
+            outcome = Failure(f"{type(error).__name__}: {error}")
+        self._reports.put(Report(key, migration, action, outcome))
+        self._wake()
+
+    def _take(self, report: Report, state: ClusterState, now: datetime) -> None:
+        self._under_way.discard(report.key)
+        self._listener.performed(report.migration, report.action, report.outcome)
+        match report.outcome:
+            case Accepted():
+                adopt(report.outcome, state)
+            case Overtaken():
+                self._rest[report.key] = now + LOOK_AGAIN
+            case Failure():
+                self._failed(report, report.outcome, state, now)
+
+    def _failed(self, report: Report, failure: Failure, state: ClusterState, now: datetime) -> None:
+        """Write it down; if that was what failed, come back later."""
+        latest = state.migrations.get(report.key)
+        if latest is None:
+            return
+        if isinstance(report.action, Write):
+            self._rest[report.key] = now + max(SLOW_DOWN, failure.retry_after)
+            return
+        told = machine.failed(latest, self._judge(latest, state, now), failure, now)
+        self._start(report.key, latest, told)
+
+
+def adopt(accepted: Accepted, state: ClusterState) -> None:
+    """Put what the API answered into the state, unless the watch was faster."""
+    if accepted.migration is not None:
+        key = accepted.migration.metadata.key
+        known = state.migrations.get(key)
+        if known is not None and _newer(accepted.migration, known):
+            state.apply(known, accepted.migration)
+    if accepted.pod is not None:
+        running = state.pods.get(accepted.pod.metadata.key)
+        if running is not None and _newer(accepted.pod, running):
+            state.apply(running, accepted.pod)
+    if accepted.workload is not None:
+        uid, annotations = accepted.workload
+        found = state.controllers.get(uid)
+        if found is not None and found.object is not None:
+            meta = msgspec.structs.replace(found.object.metadata, annotations=annotations)
+            state.apply(found.object, msgspec.structs.replace(found.object, metadata=meta))
+
+
+def _newer(mine: object, known: object) -> bool:
+    one, other = mine.metadata, known.metadata  # type: ignore[attr-defined]
+    return one.uid == other.uid and is_newer(one.resource_version, other.resource_version)
+
+
+def _over(migration: PodMigration) -> bool:
+    """Ended and let go of: history."""
+    return migration.status.phase in machine.ENDED and machine.FINALIZER not in migration.metadata.finalizers
