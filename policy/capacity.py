@@ -7,13 +7,43 @@ and Tencent are not in them because their labels could not be confirmed.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
-from policy import keys
+from policy import keys, values
 
 ANY: Final = "*"
+EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def _is_value(text: str) -> bool:
+    return text == ANY or values.is_label_value(text)
+
+
+def _is_effect(text: str) -> bool:
+    return text in EFFECTS
+
+
+LabelKey = Annotated[
+    str,
+    msgspec.Meta(
+        extra={"check": values.is_label_key, "accepted": "a label key such as 'capacity' or 'example.org/capacity'"}
+    ),
+]
+TaintKey = Annotated[
+    str,
+    msgspec.Meta(
+        extra={"check": values.is_label_key, "accepted": "a taint key such as 'spot' or 'example.org/spot'"}
+    ),
+]
+Value = Annotated[
+    str,
+    msgspec.Meta(
+        extra={"check": _is_value, "accepted": "'*', or letters, digits and - _ . inside, at most 63 characters"}
+    ),
+]
+Effect = Annotated[str, msgspec.Meta(extra={"check": _is_effect, "accepted": values.one_of(EFFECTS)})]
 
 
 class CapacityType(StrEnum):
@@ -27,22 +57,22 @@ class CapacityType(StrEnum):
 class CapacityLabel(msgspec.Struct, frozen=True, rename="camel"):
     """One node label that tells the capacity type."""
 
-    key: str
+    key: LabelKey
     """Label key."""
-    spot: tuple[str, ...] = ()
+    spot: tuple[Value, ...] = ()
     """Values that mean spot; `*` is any value."""
-    on_demand: tuple[str, ...] = ()
+    on_demand: tuple[Value, ...] = ()
     """Values that mean on-demand."""
 
 
 class SpotTaint(msgspec.Struct, frozen=True, rename="camel"):
     """A taint that a platform puts on spot nodes and that pods willing to run there must tolerate."""
 
-    key: str
+    key: TaintKey
     """Taint key."""
-    value: str = ANY
+    value: Value = ANY
     """Taint value; `*` is any value."""
-    effect: str = "NoSchedule"
+    effect: Effect = "NoSchedule"
     """Taint effect."""
 
 

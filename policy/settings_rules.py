@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from policy import durations, settings_strategies, windows
+from policy import durations, settings_strategies, signal_table, windows
 from policy.mistakes import Mistake, at, did_you_mean
 from policy.settings import Settings
 from policy.settings_moves import Backoff
@@ -79,20 +79,16 @@ def _no_repetitions(settings: Settings) -> Iterator[Mistake]:
 
 def _windows_have_a_length(settings: Settings) -> Iterator[Mistake]:
     for number, window in enumerate(settings.windows):
-        if window.start in {window.end, "24:00"}:
+        if not windows.has_length(window):
             path, value = at("windows", number), f"from {window.start} to {window.end}"
             yield Mistake(path, value, "two different times", "the whole day is 00:00 to 24:00")
 
 
 def _windows_open_at_all(settings: Settings) -> Iterator[Mistake]:
-    """Deny windows that cover the week would switch the product off without saying so."""
-    whole = [
-        set(window.days)
-        for window in settings.windows
-        if window.type is windows.Kind.DENY and (window.start, window.end) == ("00:00", "24:00")
-    ]
-    if whole and set().union(*whole) == set(windows.WEEK):
-        yield Mistake("windows", "deny on all days", "at least some open time", "use mode: observe to stop")
+    """Windows that leave no moment would switch the product off without saying so."""
+    meant = tuple(window for window in settings.windows if windows.has_length(window))
+    if not windows.ever_open(meant):
+        yield Mistake("windows", "a list that is never open", "at least some open time", "use mode: observe to stop")
 
 
 def _prometheus_has_an_address(settings: Settings) -> Iterator[Mistake]:
@@ -109,16 +105,21 @@ def _hint_outweighs(settings: Settings) -> Iterator[Mistake]:
         yield Mistake("migrations.hint.avoidSourceWeight", str(hint.avoid_source_weight), accepted)
 
 
-def _tables_have_keys(settings: Settings) -> Iterator[Mistake]:
+def _capacity_labels_say_something(settings: Settings) -> Iterator[Mistake]:
     for number, label in enumerate(settings.capacity.labels):
-        path = at("capacity.labels", number)
-        if not label.key:
-            yield Mistake(at(path, "key"), "''", "a label key")
         if not (label.spot or label.on_demand):
+            path = at("capacity.labels", number)
             yield Mistake(path, "no values", "at least one value under spot or onDemand")
+
+
+def _signals_can_match(settings: Settings) -> Iterator[Mistake]:
+    """A row that no node can ever carry is a typo, and the interruption it was written for would go unseen."""
     for number, row in enumerate(settings.signals.rows):
-        if not row.key.rstrip("*") and row.place.value != "unschedulable":
-            yield Mistake(at(at("signals.rows", number), "key"), repr(row.key), f"the key of a {row.place}")
+        path = at("signals.rows", number)
+        if not signal_table.can_have_key(row):
+            yield Mistake(at(path, "key"), repr(row.key), signal_table.KEY_FORMAT[row.place])
+        if not signal_table.can_have_value(row):
+            yield Mistake(at(path, "value"), repr(row.value), signal_table.VALUE_FORMAT[row.place])
 
 
 # Each rule with the fields it looks at.
@@ -132,5 +133,6 @@ _RULES: Final[tuple[tuple[Callable[[Settings], Iterator[Mistake]], tuple[str, ..
     (_windows_open_at_all, ("windows",)),
     (_prometheus_has_an_address, ("strategies.ResourceOptimization",)),
     (_hint_outweighs, ("migrations.hint",)),
-    (_tables_have_keys, ("capacity", "signals")),
+    (_capacity_labels_say_something, ("capacity",)),
+    (_signals_can_match, ("signals",)),
 )

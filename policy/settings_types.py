@@ -38,7 +38,10 @@ def _is_class(text: str) -> bool:
 
 
 def _is_pattern(text: str) -> bool:
-    return text == "*" or values.is_dns_name(text.removesuffix("*").removesuffix("-") or "-")
+    if not text.endswith("*"):
+        return values.is_dns_label(text)
+    beginning = text[:-1]
+    return beginning == "" or values.is_dns_label(beginning.removesuffix("-"))
 
 
 def _is_url(text: str) -> bool:
@@ -71,7 +74,15 @@ Name = Annotated[
 ClassName = Annotated[
     str, msgspec.Meta(extra={"check": _is_class, "accepted": "the name of a PriorityClass, or '' for none"})
 ]
-Namespace = Annotated[str, msgspec.Meta(extra={"check": values.is_dns_name, "accepted": "the name of a namespace"})]
+Namespace = Annotated[
+    str,
+    msgspec.Meta(
+        extra={
+            "check": values.is_dns_label,
+            "accepted": "the name of a namespace: a-z, 0-9 and - inside, at most 63 characters",
+        }
+    ),
+]
 NamespacePattern = Annotated[
     str,
     msgspec.Meta(

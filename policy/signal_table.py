@@ -3,10 +3,13 @@
 One row per signal. Settings can add rows or replace the table; `signals` reads a node with it.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Final
 
 import msgspec
+
+from policy import values
 
 ANY: Final = "*"
 
@@ -38,6 +41,7 @@ class Clock(StrEnum):
     """Which time a signal carries."""
 
     NONE = "none"
+    """No time: neither start nor deadline is known, and a notice counts from when the signal was first seen."""
     START = "start"
     """Taint `timeAdded` or condition `lastTransitionTime`: when it began."""
     VALUE_START = "valueStart"
@@ -63,7 +67,7 @@ class SignalRow(msgspec.Struct, frozen=True, rename="camel"):
     clock: Clock = Clock.NONE
     """Which time it carries: `none`, `start`, `valueStart` or `valueDeadline`."""
     notice_seconds: Seconds | None = None
-    """Seconds from its start to the loss of the node; none if that is not known."""
+    """Seconds from its start, or without a clock from its first sight, to the loss of the node; none if not known."""
     lead_seconds: Seconds | None = None
     """Seconds before the deadline at which to act; until then the node is only avoided."""
 
@@ -172,3 +176,48 @@ class SignalSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     def all_rows(self) -> tuple[SignalRow, ...]:
         """The table in effect."""
         return self.rows if self.replace else self.rows + ROWS
+
+
+_A_KEY: Final = "such as 'example.org/gone', or the beginning of one and '*'"
+_A_VALUE: Final = "'*', or letters, digits and - _ . inside, at most 63 characters"
+_STATUSES: Final = ("True", "False", "Unknown")
+KEY_FORMAT: Final[Mapping[Place, str]] = {
+    Place.TAINT: f"the key of a taint {_A_KEY}",
+    Place.LABEL: f"the key of a label {_A_KEY}",
+    Place.ANNOTATION: f"the key of an annotation {_A_KEY}",
+    Place.CONDITION: "the type of a condition such as 'DrainScheduled', or the beginning of one and '*'",
+    Place.UNSCHEDULABLE: "no key, because spec.unschedulable has none",
+}
+"""What may stand as the key of a row, by its place."""
+VALUE_FORMAT: Final[Mapping[Place, str]] = {
+    Place.TAINT: _A_VALUE,
+    Place.LABEL: _A_VALUE,
+    Place.ANNOTATION: "any text",
+    Place.CONDITION: f"'*' or the status of a condition: {values.one_of(_STATUSES)}",
+    Place.UNSCHEDULABLE: "'*' or 'true'",
+}
+"""What may stand as the value of a row, by its place."""
+
+
+def can_have_key(row: SignalRow) -> bool:
+    """Whether a node can carry the key, or one that begins so."""
+    if row.place is Place.UNSCHEDULABLE:
+        return row.key == ""
+    beginning = row.key.removesuffix(ANY)
+    if beginning == row.key:
+        return values.is_label_key(row.key)
+    # The beginning of a key may end where a key may not: `example.org/`, `reboot-`.
+    return beginning != "" and values.is_label_key(beginning + "a")
+
+
+def can_have_value(row: SignalRow) -> bool:
+    """Whether the value can ever stand there."""
+    match row.place:
+        case Place.TAINT | Place.LABEL:
+            return row.value == ANY or values.is_label_value(row.value)
+        case Place.CONDITION:
+            return row.value in {ANY, *_STATUSES}
+        case Place.UNSCHEDULABLE:
+            return row.value in {ANY, "true"}
+        case Place.ANNOTATION:
+            return True

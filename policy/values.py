@@ -14,12 +14,14 @@ from policy import durations
 from policy.reasons import Malformed
 
 LABEL_VALUE_MAX: Final = 63
+DNS_LABEL_MAX: Final = 63
 NAME_MAX: Final = 253
 _HASH_CHARACTERS: Final = 10  # 40 bits: two long node names of one cluster never meet
 _INT32_MAX: Final = 2**31 - 1  # what `spec.replicas` holds
 
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 _DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _COUNT = re.compile(r"0|[1-9][0-9]{0,9}")
 _UID = re.compile(r"[A-Za-z0-9-]{1,128}")
 _MIGRATION_ID = re.compile(r"migration-([0-9]{13})-([a-z0-9]{1,10})")
@@ -188,9 +190,20 @@ def is_label_value(text: str) -> bool:
     return len(text) <= LABEL_VALUE_MAX and _LABEL_VALUE.fullmatch(text) is not None
 
 
+def is_label_key(text: str) -> bool:
+    """Whether the API server accepts this as the key of a label, an annotation or a taint."""
+    prefix, slash, name = text.rpartition("/")
+    return name != "" and is_label_value(name) and (is_dns_name(prefix) if slash else True)
+
+
 def is_dns_name(text: str) -> bool:
-    """Whether this may be the name of a pod, a node or a namespace."""
+    """Whether this may be the name of a pod or a node."""
     return len(text) <= NAME_MAX and _DNS_NAME.fullmatch(text) is not None
+
+
+def is_dns_label(text: str) -> bool:
+    """Whether this may be the name of a namespace, which has no dots."""
+    return len(text) <= DNS_LABEL_MAX and _DNS_LABEL.fullmatch(text) is not None
 
 
 def label_for_node(name: str) -> str:

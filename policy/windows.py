@@ -6,7 +6,7 @@ summer time begins or ends. An hour that is skipped has no instants; an hour tha
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Annotated, Final
@@ -18,6 +18,9 @@ TIME_FORMAT: Final = "a time of day from 00:00 to 24:00 such as '06:30'"
 ZONE_FORMAT: Final = "an IANA time zone such as Europe/Berlin"
 _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])|24:00")
 _DAY_MINUTES: Final = 24 * 60
+_WEEK_MINUTES: Final = 7 * _DAY_MINUTES
+_WHOLE_WEEK: Final = (1 << _WEEK_MINUTES) - 1
+_REFERENCE: Final = datetime(2026, 1, 1, tzinfo=UTC)  # any year does: zones change their offsets in all of them
 _HORIZON_DAYS: Final = 15  # a weekly window that summer time skips comes back the week after
 _OFFSET_STEP: Final = timedelta(hours=3)  # no zone changes its offset twice within three hours
 
@@ -78,6 +81,29 @@ class Window(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Time zone of both times. UTC, because the zone of a cluster's nodes is not that of its people."""
 
 
+def has_length(window: Window) -> bool:
+    """Whether it lasts at all; equal times could mean a whole day or nothing, so they mean neither."""
+    return window.start not in {window.end, "24:00"}
+
+
+def ever_open(windows: Sequence[Window]) -> bool:
+    """Whether any moment of a year is open.
+
+    Within one zone a week on the wall clock repeats for ever. Between zones it shifts when one of them changes
+    its offset, so every combination of offsets that a year brings gets its own week.
+    """
+    zones = sorted({window.time_zone for window in windows})
+    seen: set[tuple[int, ...]] = set()
+    for hour in range(366 * 24 if len(zones) > 1 else 1):
+        at = _REFERENCE + timedelta(hours=hour)
+        offsets = tuple(_offset_minutes(_zone(name), at) for name in zones)
+        if offsets not in seen:
+            seen.add(offsets)
+            if _open_minutes(windows, dict(zip(zones, offsets, strict=True))):
+                return True
+    return False
+
+
 def is_open(windows: Sequence[Window], now: datetime) -> bool:
     """Whether voluntary moves may start at this instant; always, without windows."""
     allowed = [_contains(window, now) for window in windows if window.type is Kind.ALLOW]
@@ -100,6 +126,31 @@ def _contains(window: Window, now: datetime) -> bool:
     if start < end:
         return today in window.days and start <= minute < end
     return (today in window.days and minute >= start) or (yesterday in window.days and minute < end)
+
+
+def _open_minutes(windows: Sequence[Window], offsets: Mapping[str, int]) -> int:
+    """The open minutes of a week in UTC as bits, with these offsets of the zones."""
+    allowed, denied = 0, 0
+    for window in windows:
+        minutes = _week_minutes(window, offsets[window.time_zone])
+        if window.type is Kind.ALLOW:
+            allowed |= minutes
+        else:
+            denied |= minutes
+    restricted = any(window.type is Kind.ALLOW for window in windows)
+    return (allowed if restricted else _WHOLE_WEEK) & ~denied
+
+
+def _week_minutes(window: Window, offset: int) -> int:
+    start, end = _minutes(window.start), _minutes(window.end)
+    length = end - start if start < end else _DAY_MINUTES - start + end
+    begins = [WEEK.index(day) * _DAY_MINUTES + start - offset for day in window.days]
+    spans = [((1 << length) - 1) << (begin % _WEEK_MINUTES) for begin in begins]
+    return functools.reduce(lambda week, span: week | (span & _WHOLE_WEEK) | (span >> _WEEK_MINUTES), spans, 0)
+
+
+def _offset_minutes(zone: ZoneInfo, at: datetime) -> int:
+    return (_offset(zone, at) or timedelta()) // timedelta(minutes=1)
 
 
 def _borders(window: Window, now: datetime) -> Iterator[datetime]:

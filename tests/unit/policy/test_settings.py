@@ -142,8 +142,14 @@ SETTINGS = st.builds(
     migrations=st.builds(Migrations, grace_period_seconds=st.none() | st.integers(0, 600)),
     capacity=st.builds(
         CapacitySettings,
-        labels=st.lists(st.builds(CapacityLabel, key=st.text(min_size=1), spot=st.lists(st.text(),
-        min_size=1).map(tuple)), max_size=3).map(tuple),
+        labels=st.lists(st.builds(CapacityLabel, key=st.sampled_from(("a", "on", "example.org/08")),
+        spot=st.lists(st.sampled_from(("", "*", "no", "1.5e3", "08", "null")), min_size=1).map(tuple)),
+        max_size=3).map(tuple),
+    ),
+    signals=st.builds(  # the value of an annotation may be any text
+        SignalSettings,
+        rows=st.lists(st.builds(SignalRow, kind=st.sampled_from(Kind), place=st.just(Place.ANNOTATION),
+        key=st.just("a"), value=st.text()), max_size=3).map(tuple),
     ),
 )  # fmt: skip
 

@@ -4,6 +4,7 @@ from policy import settings_load
 from policy.mistakes import InvalidSettings, Mistake
 
 HEAD = "apiVersion: spotshift.dev/v1alpha1\nkind: Policy\n"
+NEVER = "a list that is never open"
 
 
 def mistakes(text: str) -> tuple[Mistake, ...]:
@@ -75,7 +76,19 @@ def test_ten_mistakes_are_ten_messages_in_one_go() -> None:
         ("windows: [{type: allow, days: [Monday]}]", "windows[0].days[0]", "'Monday'", "'Mon'"),
         ("windows: [{type: allow, to: 25:00}]", "windows[0].to", "'25:00'", "a time of day"),
         ("windows: [{type: deny, from: 08:00, to: 08:00}]", "windows[0]", "from 08:00 to 08:00", "different"),
-        ("windows: [{type: deny}]", "windows", "deny on all days", "some open time"),
+        ("windows: [{type: deny}]", "windows", NEVER, "some open time"),
+        (
+            "windows: [{type: deny, to: 12:00}, {type: deny, from: 12:00}]",
+            "windows",
+            NEVER,
+            "some open time",
+        ),
+        (
+            "windows: [{type: allow, from: 09:00, to: 10:00}, {type: deny, from: 08:00, to: 11:00}]",
+            "windows",
+            NEVER,
+            "some open time",
+        ),
         ("placement: {spotWeight: 101}", "placement.spotWeight", "101", "from 1 to 100"),
         ("placement: {criticalNamespaces: ['-*']}", "placement.criticalNamespaces[0]", "'-*'", "namespace"),
         ("placement: {priorityClasses: {batch: A b}}", "placement.priorityClasses.batch", "'A b'", "Class"),
@@ -104,8 +117,41 @@ def test_ten_mistakes_are_ten_messages_in_one_go() -> None:
         ("capacity: {labels: [{key: '', spot: [a]}]}", "capacity.labels[0].key", "''", "a label key"),
         ("strategies: {thirdParty: 5}", "strategies.thirdParty", "5", "a mapping of names"),
         ("capacity: {labels: [{key: a}]}", "capacity.labels[0]", "no values", "at least one"),
-        ("capacity: {labels: [{spot: [a]}]}", "capacity.labels[0].key", "nothing", "text"),
+        ("capacity: {labels: [{spot: [a]}]}", "capacity.labels[0].key", "nothing", "a label key"),
+        ("capacity: {labels: [{key: a b, spot: [a]}]}", "capacity.labels[0].key", "'a b'", "a label key"),
+        ("capacity: {labels: [{key: A.org/a, spot: [a]}]}", "capacity.labels[0].key", "'A.org/a'", "a label key"),
+        ("capacity: {labels: [{key: a, spot: [a b]}]}", "capacity.labels[0].spot[0]", "'a b'", "'*', or letters"),
+        ("capacity: {labels: [{key: a, onDemand: [-]}]}", "capacity.labels[0].onDemand[0]", "'-'", "'*', or letters"),
+        ("capacity: {taints: [{key: ''}]}", "capacity.taints[0].key", "''", "a taint key"),
+        ("capacity: {taints: [{key: /a}]}", "capacity.taints[0].key", "'/a'", "a taint key"),
+        ("capacity: {taints: [{key: a, value: é}]}", "capacity.taints[0].value", "'é'", "'*', or letters"),
+        ("capacity: {taints: [{key: a, effect: NoRun}]}", "capacity.taints[0].effect", "'NoRun'", "'NoExecute'"),
+        ("excludedNamespaces: [kube.system]", "excludedNamespaces[0]", "'kube.system'", "a-z, 0-9 and -"),
+        ("placement: {criticalNamespaces: [a.b*]}", "placement.criticalNamespaces[0]", "'a.b*'", "namespace"),
+        ("placement: {criticalNamespaces: [a-]}", "placement.criticalNamespaces[0]", "'a-'", "namespace"),
         ("signals: {rows: [{kind: avoid, place: taint}]}", "signals.rows[0].key", "''", "key of a taint"),
+        ("signals: {rows: [{kind: avoid, place: label, key: '*'}]}", "signals.rows[0].key", "'*'", "of a label"),
+        ("signals: {rows: [{kind: avoid, place: label, key: a b*}]}", "signals.rows[0].key", "'a b*'", "of a label"),
+        (
+            "signals: {rows: [{kind: avoid, place: annotation, key: a/b/c}]}",
+            "signals.rows[0].key",
+            "'a/b/c'",
+            "of an",
+        ),
+        ("signals: {rows: [{kind: avoid, place: condition, key: a b}]}", "signals.rows[0].key", "'a b'", "condition"),
+        ("signals: {rows: [{kind: avoid, place: unschedulable, key: a}]}", "signals.rows[0].key", "'a'", "no key"),
+        (
+            "signals: {rows: [{kind: avoid, place: taint, key: a, value: b c}]}",
+            "signals.rows[0].value",
+            "'b c'",
+            "or",
+        ),
+        (
+            "signals: {rows: [{kind: avoid, place: condition, key: a, value: 'true'}]}",
+            "signals.rows[0].value",
+            "'true'",
+            "'True', 'False' or 'Unknown'",
+        ),
         ("signals: {rows: [{kind: avoid, place: node}]}", "signals.rows[0].place", "'node'", "'taint'"),
         ("mode: observe\nmode: enforce", "mode", "a second value on line 4", "once"),
     ],
@@ -114,6 +160,26 @@ def test_one_mistake(body: str, path: str, value: str, accepted: str) -> None:
     (found,) = mistakes(HEAD + body)
     assert (found.path, found.value) == (path, value)
     assert accepted in found.accepted
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("windows: [{type: deny, to: 12:00}, {type: deny, from: 12:01}]", id="one open minute a day"),
+        pytest.param("windows: [{type: deny, days: [Mon, Tue, Wed, Thu, Fri, Sat]}]", id="Sunday"),
+        pytest.param(
+            "windows: [{type: deny, to: 12:00}, {type: deny, from: 12:00, timeZone: Europe/London}]",
+            id="only while London has summer time",
+        ),
+        pytest.param("signals: {rows: [{kind: avoid, place: label, key: example.org/*}]}", id="a whole prefix"),
+        pytest.param("signals: {rows: [{kind: avoid, place: taint, key: reboot-*}]}", id="the beginning of a name"),
+        pytest.param("signals: {rows: [{kind: avoid, place: annotation, key: a, value: b c}]}", id="an annotation"),
+        pytest.param("capacity: {taints: [{key: a/b, value: '', effect: NoExecute}]}", id="an empty taint value"),
+        pytest.param("placement: {criticalNamespaces: [team-*, '*', a]}", id="patterns"),
+    ],
+)
+def test_what_only_looks_like_a_mistake(body: str) -> None:
+    settings_load.load(HEAD + body)
 
 
 @pytest.mark.parametrize(

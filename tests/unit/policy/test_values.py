@@ -146,3 +146,24 @@ def test_long_node_names_with_the_same_beginning_stay_apart() -> None:
 )  # fmt: skip
 def test_label_value(text: str, valid: bool) -> None:
     assert values.is_label_value(text) is valid
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [("a", True), ("A_b.c-d", True), ("example.org/a", True), ("a" * 63, True), ("x" * 64, False), ("", False),
+    ("example.org/", False), ("/a", False), ("a/b/c", False), ("Example.org/a", False), ("a b", False), ("-a", False),
+    ("a-", False), ("*", False), ("a" * 254 + "/b", False)],
+    ids=lambda value: str(value)[:20],
+)  # fmt: skip
+def test_label_keys(text: str, valid: bool) -> None:
+    assert values.is_label_key(text) is valid
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [("a", True), ("kube-system", True), ("0a", True), ("a" * 63, True), ("x" * 64, False), ("", False),
+    ("kube.system", False), ("-a", False), ("a-", False), ("A", False)],
+    ids=lambda value: str(value)[:20],
+)  # fmt: skip
+def test_namespace_names(text: str, valid: bool) -> None:
+    assert values.is_dns_label(text) is valid

@@ -128,3 +128,58 @@ def test_zone(name: str, known: bool) -> None:
 )  # fmt: skip
 def test_time_of_day(text: str, valid: bool) -> None:
     assert windows.is_time(text) is valid
+
+
+def deny(start: str = "00:00", end: str = "24:00", zone: str = "UTC", days: tuple[Day, ...] = tuple(Day)) -> Window:
+    return Window(type=Kind.DENY, days=days, start=start, end=end, time_zone=zone)
+
+
+@pytest.mark.parametrize(
+    ("some", "ever"),
+    [
+        pytest.param((), True, id="no windows"),
+        pytest.param((deny(),), False, id="the whole week"),
+        pytest.param((deny("22:00", "06:00"), deny("06:00", "22:00")), False, id="over midnight"),
+        pytest.param((deny("22:00", "06:00"), deny("06:00", "21:59")), True, id="one minute left"),
+        pytest.param((deny(days=(Day.SUNDAY,)),), True, id="one day"),
+        pytest.param(
+            (deny("22:00", "06:00", days=(Day.SUNDAY,)), deny(days=tuple(Day)[1:]), deny("06:00", "24:00")),
+            False,
+            id="the night from Sunday to Monday",
+        ),
+        pytest.param((deny("00:00", "12:00"), deny("13:00", "01:00", "Etc/GMT-1")), False, id="another zone"),
+        pytest.param(
+            (deny("00:00", "12:00"), deny("12:00", "24:00", "Europe/London")), True, id="open in summer only"
+        ),
+        pytest.param(
+            (deny("12:00", "24:00", "America/New_York"), deny("09:00", "21:00", "America/Los_Angeles"),
+             deny("00:00", "12:00", "America/New_York")),
+            False,
+            id="two zones that change at different hours, but one of them closed all day",
+        ),
+        pytest.param(
+            (deny("03:00", "24:00", "America/New_York"), deny("00:00", "00:01", "America/Los_Angeles"),
+             deny("00:00", "02:59", "America/New_York"), deny("23:50", "24:00", "America/Los_Angeles")),
+            True,
+            id="open for some minutes in the hours between the changes of two zones",
+        ),
+        pytest.param((*(deny(zone=zone) for zone in ZONES),), False, id="many zones"),
+    ],
+)  # fmt: skip
+def test_ever_open(some: tuple[Window, ...], ever: bool) -> None:
+    assert windows.ever_open(some) is ever
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(WINDOWS, min_size=1, max_size=3), INSTANTS)
+def test_what_is_open_now_is_ever_open(some: list[Window], now: datetime) -> None:
+    assert windows.ever_open(some) or not windows.is_open(some, now)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(WINDOWS, min_size=1, max_size=3))
+def test_what_is_ever_open_is_open_at_some_minute_of_the_week_in_one_zone(some: list[Window]) -> None:
+    alike = [Window(type=it.type, days=it.days, start=it.start, end=it.end) for it in some]
+    begin = datetime(2026, 6, 1, tzinfo=UTC)
+    minutes = (begin + timedelta(minutes=n) for n in range(7 * 24 * 60))
+    assert windows.ever_open(alike) is any(windows.is_open(alike, minute) for minute in minutes)
