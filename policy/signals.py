@@ -140,7 +140,14 @@ def _signal(row: SignalRow, sign: _Sign, now: datetime) -> Signal:
 
 
 def _started(row: SignalRow, sign: _Sign) -> datetime | None:
-    return _instant(sign.value) if row.clock is Clock.VALUE_START else sign.since
+    """Only the time that the row names: another one on the same sign says nothing about the loss of the node."""
+    match row.clock:
+        case Clock.START:
+            return sign.since
+        case Clock.VALUE_START:
+            return _instant(sign.value)
+        case Clock.NONE | Clock.VALUE_DEADLINE:
+            return None
 
 
 def _too_early(row: SignalRow, deadline: datetime | None, now: datetime) -> bool:

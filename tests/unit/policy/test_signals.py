@@ -218,3 +218,55 @@ def test_settings_extend_and_replace() -> None:
 def test_no_row_stands_twice() -> None:
     places = [(row.place, row.key, row.value) for row in signal_table.ROWS]
     assert len(set(places)) == len(places)
+
+
+def carrying(row: SignalRow, value: str) -> NodeSigns:
+    """A node with this sign and with every time that can stand beside it."""
+    key = row.key.replace("*", "x")
+    match row.place:
+        case Place.TAINT:
+            return NodeSigns(taints=(Taint(key, value, AGO),))
+        case Place.CONDITION:
+            return NodeSigns(conditions=(Condition(key, value, AGO),))
+        case Place.LABEL:
+            return NodeSigns(labels={key: value})
+        case Place.ANNOTATION:
+            return NodeSigns(annotations={key: value})
+        case Place.UNSCHEDULABLE:
+            return NodeSigns(unschedulable=True)
+
+
+STATED = NOW + timedelta(hours=1)
+NOTICE = timedelta(seconds=40)
+ASKED = {
+    Clock.NONE: (None, None),
+    Clock.START: (AGO, AGO + NOTICE),
+    Clock.VALUE_START: (STATED, STATED + NOTICE),
+    Clock.VALUE_DEADLINE: (None, STATED),
+}
+
+
+@pytest.mark.parametrize("place", [Place.TAINT, Place.CONDITION])
+@pytest.mark.parametrize("clock", list(Clock))
+def test_only_the_clock_of_the_row_is_read(clock: Clock, place: Place) -> None:
+    row = SignalRow(Kind.INTERRUPTION, place, "example.org/gone", clock=clock, notice_seconds=40)
+    node = carrying(row, STATED.isoformat())
+    (found,) = signals.read(node, keys=OURS, now=NOW, table=(row,))
+    assert (found.started, found.deadline) == ASKED[clock]
+    assert found.notice == NOTICE, "kept, so that who has no start can count from first sight"
+
+
+@pytest.mark.parametrize("row", signal_table.ROWS, ids=lambda row: f"{row.place} {row.key} {row.clock}")
+def test_every_row_can_match_and_tells_the_times_it_names(row: SignalRow) -> None:
+    assert signal_table.can_have_key(row)
+    assert signal_table.can_have_value(row)
+    stated = str(int(STATED.timestamp()))
+    (found,) = signals.read(
+        carrying(row, stated if row.value == "*" else row.value), keys=OURS, now=NOW, table=(row,)
+    )
+    notice = None if row.notice_seconds is None else timedelta(seconds=row.notice_seconds)
+    started = {Clock.START: AGO, Clock.VALUE_START: STATED}.get(row.clock)
+    ends = started + notice if started and notice else None
+    assert found.notice == notice
+    assert found.started == started
+    assert found.deadline == (STATED if row.clock is Clock.VALUE_DEADLINE else ends)
