@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
-from cluster import auth, decode, paging, ratelimit, transport, verbs
+from cluster import auth, decode, errors, paging, ratelimit, transport, verbs
 from cluster.resources import Resource
 from cluster.stream import WatchStream
 from cluster.workload import Scale
@@ -42,6 +42,8 @@ class Listing(Generic[T]):
 
     items: tuple[T, ...]
     resource_version: str
+    left_out: tuple[errors.Unreadable, ...] = ()
+    """Objects that are there but could not be decoded."""
 
 
 class Client:
@@ -104,6 +106,7 @@ class Client:
     ) -> Listing[T]:
         """The whole collection, read page by page from one snapshot."""
         items: list[T] = []
+        left_out: list[errors.Unreadable] = []
         version = ""
         for page in self.pages(
             resource,
@@ -117,9 +120,11 @@ class Client:
         ):
             if page.first:
                 items.clear()
+                left_out.clear()
             items.extend(page.items)
+            left_out.extend(page.left_out)
             version = page.resource_version
-        return Listing(tuple(items), version)
+        return Listing(tuple(items), version, tuple(left_out))
 
     def pages(
         self,

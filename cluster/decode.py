@@ -24,6 +24,8 @@ W = TypeVar("W")
 
 ERROR = "ERROR"
 """The type of an event that ends a watch; its object is a Status."""
+_OF_OBJECTS = frozenset({"ADDED", "MODIFIED", "DELETED"})
+"""Types of events that are about an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class Page(Generic[T]):
     resource_version: str
     first: bool = False
     """The collection begins here; whatever was read before does not belong to it."""
+    left_out: tuple[errors.Unreadable, ...] = ()
+    """Items that could not be decoded: one bad object must not hide all others."""
 
 
 class _ListMeta(Part, frozen=True):
@@ -56,6 +60,17 @@ class _Event(msgspec.Struct, Generic[W], frozen=True, gc=False):
     object: W
 
 
+class _Named(msgspec.Struct, frozen=True):
+    """As little as tells which object it is; whatever else is wrong with it does not matter here."""
+
+    metadata: dict[str, Any] = {}
+
+
+class _RawEvent(msgspec.Struct, frozen=True, gc=False):
+    type: str = ""
+    object: msgspec.Raw = msgspec.Raw()
+
+
 class _Failure(msgspec.Struct, frozen=True):
     type: str
     object: errors.Status
@@ -63,6 +78,8 @@ class _Failure(msgspec.Struct, frozen=True):
 
 _LIST: Tolerant[_List] = Tolerant(_List)
 _FAILURE: Tolerant[_Failure] = Tolerant(_Failure)
+_NAMED: Tolerant[_Named] = Tolerant(_Named)
+_RAW_EVENT: Tolerant[_RawEvent] = Tolerant(_RawEvent)
 
 
 class Decoder(Generic[T]):
@@ -82,21 +99,27 @@ class Decoder(Generic[T]):
     def decode_list_page(self, body: bytes) -> Page[T]:
         """The items of a list answer and where to go on."""
         found = _LIST.decode(body)
-        items = tuple([self.decode(item) for item in found.items])
-        return Page(items, found.metadata.continue_, found.metadata.resource_version)
+        items: list[T] = []
+        left_out: list[errors.Unreadable] = []
+        for item in found.items:
+            try:
+                items.append(self.decode(item))
+            except errors.Malformed:
+                left_out.append(_unreadable(item))
+        return Page(tuple(items), found.metadata.continue_, found.metadata.resource_version, left_out=tuple(left_out))
 
     def decode_event(self, line: bytes) -> tuple[str, T | errors.ApiError]:
         """Type and object of one line of a watch; the object of an ERROR event is the error it stands for.
 
         The object of a BOOKMARK has a resourceVersion and annotations, and defaults for the rest. A line that
-        cannot be read is an ERROR with a Malformed.
+        cannot be read is an ERROR with a Malformed, and with an Unreadable if only its object cannot.
         """
         try:
             found = self._event.decode(line)
             if found.type != ERROR:
                 return found.type, self._finish(found.object) if self._finish else found.object
         except errors.Malformed as malformed:  # a Status has a text where most objects have a status object
-            return ERROR, _failure(line) or malformed
+            return ERROR, _failure(line) or _unreadable_event(line) or malformed
         return ERROR, _failure(line) or errors.ServerError("the watch failed without a Status")
 
 
@@ -106,6 +129,27 @@ def _failure(line: bytes) -> errors.ApiError | None:
     except errors.Malformed:
         return None
     return errors.from_status(found.object) if found.type == ERROR else None
+
+
+def _unreadable(item: bytes | msgspec.Raw, event: str = "") -> errors.Unreadable:
+    try:
+        meta = _NAMED.decode(item).metadata
+    except errors.Malformed:
+        meta = {}
+    namespace, name, uid, version = (
+        value if isinstance(value := meta.get(key), str) else ""
+        for key in ("namespace", "name", "uid", "resourceVersion")
+    )
+    return errors.Unreadable(namespace=namespace, name=name, uid=uid, version=version, event=event)
+
+
+def _unreadable_event(line: bytes) -> errors.Unreadable | None:
+    """What is known of the object of a whole event; None if the line itself is broken."""
+    try:
+        found = _RAW_EVENT.decode(line)
+    except errors.Malformed:
+        return None
+    return _unreadable(found.object, found.type) if found.type in _OF_OBJECTS else None
 
 
 _BUILDING = threading.Lock()

@@ -90,6 +90,24 @@ class Malformed(ApiError):
     """The answer arrived but is not what the API promises, such as a proxy's HTML page with status 200."""
 
 
+class Unreadable(Malformed):
+    """One object that does not have the type it should have. Says which one it is, as far as that can be read.
+
+    Its neighbours are fine, so whoever reads many leaves it out and goes on.
+    """
+
+    def __init__(
+        self, *, namespace: str = "", name: str = "", uid: str = "", version: str = "", event: str = ""
+    ) -> None:
+        """`event` is the type of the watch event it came in; nothing of the body is kept."""
+        super().__init__("an object cannot be decoded")
+        self.namespace = namespace
+        self.name = name
+        self.uid = uid
+        self.version = version
+        self.event = event
+
+
 class ServerError(ApiError):
     """5xx: the server could not, at least not now."""
 

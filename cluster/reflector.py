@@ -5,11 +5,14 @@ One thread asks, decodes, updates the store and hands every real change to the h
 handler should only put it into a queue. What to do when a request ends is decided in `cluster.recovery`;
 which changes are real is decided in `cluster.store`. A list and the watch after it are separate requests:
 the watch goes on from the version of the list, so nothing falls between them.
+
+An object that cannot be decoded is left out, counted, and told once with its name: it is not in the store, as if
+it had been deleted, and everything else goes on. Only an event that does not even tell its version costs a new list.
 """
 
 import gc
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Final, Generic, TypeVar
 
@@ -62,6 +65,8 @@ class Reflector(Generic[T]):
         self._progressed = False
         self._current_at = runtime.clock()
         self._denied: str | None = None
+        self._left_out: set[tuple[str, str, str]] = set()
+        """Namespace, name and UID of what is left out now, so that it is told once."""
         self._synced = threading.Event()
         self._stop = threading.Event()
         self._lock = threading.Lock()
@@ -147,27 +152,36 @@ class Reflector(Generic[T]):
 
     def _pages(self) -> tuple[list[T], str]:
         items: list[T] = []
+        left_out: list[errors.Unreadable] = []
         version = ""
         for page in self._source.pages():
             if page.first:
                 items.clear()
+                left_out.clear()
                 version = page.resource_version
             items.extend(page.items)
+            left_out.extend(page.left_out)
             self._progressed = True
             if self._stop.is_set():
                 break
+        self._leave_out_only(left_out)
         return items, version
 
     def _streamed(self) -> tuple[list[T], str]:
         """The whole collection as events; the marked bookmark says where it is complete."""
         found: dict[tuple[str, str], T] = {}
+        left_out: dict[tuple[str, str, str], errors.Unreadable] = {}
         end = self._clock() + self._tuning.list_seconds
         silence = self._tuning.list_silence_seconds
         with self._open("", initial=True, seconds=self._tuning.list_seconds, silence=silence) as stream:
             for kind, item in self._events(stream):
-                if kind == "BOOKMARK" and item.metadata.annotations.get(INITIAL_END) == "true":
+                if isinstance(item, errors.Unreadable):
+                    found.pop((item.namespace, item.name), None)
+                    left_out[_identity(item)] = item
+                elif kind == "BOOKMARK" and item.metadata.annotations.get(INITIAL_END) == "true":
+                    self._leave_out_only(left_out.values())
                     return list(found.values()), item.metadata.resource_version
-                if kind == "DELETED":
+                elif kind == "DELETED":
                     found.pop(key_of(item), None)
                 elif kind != "BOOKMARK":
                     found[key_of(item)] = item
@@ -209,7 +223,37 @@ class Reflector(Generic[T]):
         with self._open(self._version, initial=False, seconds=seconds, silence=silence) as stream:
             for kind, item in self._events(stream):
                 self._current_at = self._clock()
-                self._apply(kind, item)
+                if isinstance(item, errors.Unreadable):
+                    self._pass_over(item)
+                else:
+                    self._apply(kind, item)
+
+    def _pass_over(self, item: errors.Unreadable) -> None:
+        """Go on after an object that cannot be read; without its version only a new list leads past it."""
+        if not item.version:
+            raise item
+        here, known = number(item.version), number(self._version)
+        if here is not None and known is not None and here < known:
+            self._meter.inc(Metric.REFLECTOR_STALE, resource=self._source.name)
+            return
+        if item.event == "DELETED":
+            self._left_out.discard(_identity(item))
+        else:
+            self._leave_out(item)
+        self._hand_on(self.store.discard((item.namespace, item.name)))
+        self._version = item.version
+
+    def _leave_out_only(self, items: Collection[errors.Unreadable]) -> None:
+        """A complete list was read: these are left out, and nothing else is any more."""
+        for item in items:
+            self._leave_out(item)
+        self._left_out = {_identity(item) for item in items}
+
+    def _leave_out(self, item: errors.Unreadable) -> None:
+        self._meter.inc(Metric.OBJECTS_UNREADABLE, resource=self._source.name)
+        if _identity(item) not in self._left_out:
+            self._left_out.add(_identity(item))
+            self._log.emit(Log.OBJECT_UNREADABLE, namespace=item.namespace, name=item.name, uid=item.uid)
 
     def _apply(self, kind: str, item: T) -> None:
         version = item.metadata.resource_version
@@ -226,10 +270,10 @@ class Reflector(Generic[T]):
             self._hand_on(deltas)
         self._version = version
 
-    def _events(self, stream: Stream) -> Iterator[tuple[str, T]]:
+    def _events(self, stream: Stream) -> Iterator[tuple[str, T | errors.Unreadable]]:
         for line in stream:
             kind, item = self._source.decode(line)
-            if isinstance(item, errors.ApiError):
+            if isinstance(item, errors.ApiError) and not isinstance(item, errors.Unreadable):
                 raise item
             self._progressed = True
             yield kind, item
@@ -276,3 +320,7 @@ class Reflector(Generic[T]):
             self._log.emit(Log.REFLECTOR_DENIED, error=error, code=error.status, delaySeconds=delay)
             return
         self._log.emit(Log.REFLECTOR_RETRYING, error=error, attempt=step.course.failures, delaySeconds=delay)
+
+
+def _identity(item: errors.Unreadable) -> tuple[str, str, str]:
+    return item.namespace, item.name, item.uid

@@ -132,6 +132,12 @@ class Store(Generic[T]):
             del self._objects[key]
         return (Delta(Kind.DELETED, key, old, None),)
 
+    def discard(self, key: Key) -> tuple[Delta[T], ...]:
+        """An object can no longer be known. Nothing if it was not."""
+        with self._lock:
+            old = self._objects.pop(key, None)
+        return () if old is None else (Delta(Kind.DELETED, key, old, None),)
+
     def replace(self, items: Iterable[T]) -> tuple[Delta[T], ...]:
         """A complete list is here: only what really differs becomes a delta, deletions first.
 

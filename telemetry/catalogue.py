@@ -34,6 +34,7 @@ FIELDS: Final[dict[str, str]] = {
     "mode": "how a pod is moved: Evict, Surge or Recreate",
     "migration": "name of a PodMigration",
     "moves": "how many moves the plan holds",
+    "name": "name of the object the line is about",
     "namespace": "namespace of the object the line is about",
     "newPod": "name of the replacement",
     "node": "name of a node",
@@ -54,6 +55,7 @@ FIELDS: Final[dict[str, str]] = {
     "targetNode": "node the replacement is meant for or sits on",
     "traceback": "stack of an unexpected error, scrubbed",
     "transitions": "how often the lease changed hands",
+    "uid": "UID of the object the line is about",
     "version": "version of the program or of an object",
     "workload": "kind/name of the controller of a pod",
 }
@@ -160,6 +162,7 @@ class Log(enum.Enum):
     REFLECTOR_RETRYING = _warn("watch interrupted", "error attempt delaySeconds", "The list or watch failed and is tried again.")
     REFLECTOR_DENIED = _error("list or watch denied", "error code delaySeconds", "Credentials or rights are missing; tried again slowly.")
     REFLECTOR_PAGED = _info("streaming list not available", "cause", "The server does not offer it, so pages are used from now on.")
+    OBJECT_UNREADABLE = _error("object left out, it cannot be decoded", "name uid", "One object is not what the API promises; it is treated as absent and the others are not affected. Told once per object.")
     HANDLER_FAILED = _error("handler failed", "error traceback", "The receiver of a change raised; the watch goes on.")
     EVENTS_DROPPED = _warn("events dropped", "dropped cause", "Kubernetes Events could not be delivered or were too many.")
 # fmt: on

@@ -135,6 +135,7 @@ class Metric(enum.Enum):
     REFLECTOR_STALE = _counter("reflector_stale_events_total", "Events not applied because they were not newer than what is known.", resource="resource")
     REFLECTOR_OBJECTS = _gauge("reflector_objects", "Objects in the store.", resource="resource")
     REFLECTOR_SYNCED = _gauge("reflector_synced", "1 once the first complete list is in the store.", resource="resource")
+    OBJECTS_UNREADABLE = _counter("objects_unreadable_total", "Objects left out because they could not be decoded.", resource="resource")
     HANDLER_ERRORS = _counter("handler_errors_total", "Receivers of changes that raised.", resource="resource")
 
     LEADER = _gauge("leader", "1 while this process holds the lease by its own clock.")

@@ -275,6 +275,14 @@ def test_a_page_of_a_proxy_is_malformed_and_not_quoted(api: FakeApi) -> None:
     assert "hunter2" not in str(caught.value)
 
 
+def test_a_list_names_what_it_left_out(api: FakeApi) -> None:
+    bad = {"metadata": {"name": "bad", "labels": {"a": 5}}}
+    api.answer(Answer(body={"metadata": {"resourceVersion": "5"}, "items": [{"metadata": {"name": "a"}}, bad]}))
+    found = api.client().list(resources.NODES, type=Node)
+    assert [node.metadata.name for node in found.items] == ["a"]
+    assert [left.name for left in found.left_out] == ["bad"]
+
+
 # ---- warnings and rate limit
 
 

@@ -142,6 +142,40 @@ def test_null_in_one_item_does_not_cost_the_others() -> None:
     assert [(one.metadata.name, dict(one.metadata.labels)) for one in page.items] == [("a", {}), ("b", {"x": "y"})]
 
 
+BAD = {"namespace": "ns", "name": "bad", "uid": "u-1", "resourceVersion": "7", "labels": {"a": 5}}
+
+
+@pytest.mark.parametrize(
+    ("bad", "known"),
+    [
+        pytest.param({"metadata": BAD, "spec": {"password": "hunter2"}}, ("ns", "bad", "u-1", "7"), id="wrong-label"),
+        pytest.param({"metadata": {"name": "bad"}, "spec": 5}, ("", "bad", "", ""), id="wrong-spec"),
+        pytest.param({"metadata": {"name": 5, "uid": "u"}}, ("", "", "u", ""), id="wrong-name"),
+        pytest.param({"metadata": 5}, ("", "", "", ""), id="wrong-metadata"),
+        pytest.param("text", ("", "", "", ""), id="not-an-object"),
+    ],
+)
+@BOTH
+def test_one_bad_item_does_not_cost_the_page(typed: Any, bad: Any, known: tuple[str, ...]) -> None:
+    items = [{"metadata": {"name": "a"}}, bad, {"metadata": {"name": "b"}}]
+    body = {"metadata": {"resourceVersion": "5", "continue": "abc"}, "items": items}
+    page = decoder(typed).decode_list_page(json.dumps(body).encode())
+    assert [item.metadata.name for item in page.items] == ["a", "b"]
+    assert (page.continue_token, page.resource_version) == ("abc", "5")
+    (left,) = page.left_out
+    assert (left.namespace, left.name, left.uid, left.version) == known
+    assert "hunter2" not in f"{left!r} {left} {vars(left)}"
+
+
+@pytest.mark.parametrize("kind", ["ADDED", "MODIFIED", "DELETED"])
+@BOTH
+def test_an_event_with_a_bad_object_says_which(typed: Any, kind: str) -> None:
+    found, left = event_of(typed, event(kind, {"metadata": BAD}))
+    assert found == "ERROR"
+    assert isinstance(left, errors.Unreadable)
+    assert (left.event, left.namespace, left.name, left.uid, left.version) == (kind, "ns", "bad", "u-1", "7")
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),

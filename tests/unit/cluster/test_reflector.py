@@ -309,6 +309,90 @@ def test_a_line_that_cannot_be_read_ends_the_watch_and_not_the_thread() -> None:
         assert scene.wait(1) == ["added a 11"]
 
 
+def bad_event(kind: str, name: str, version: int | None) -> bytes:
+    meta = {"name": name, "namespace": "ns", "uid": f"uid-{name}", "labels": {"secret": ["hunter2"]}}
+    stamped = meta if version is None else {**meta, "resourceVersion": str(version)}
+    return json.dumps({"type": kind, "object": {"metadata": stamped}}).encode()
+
+
+def bad_page(*names: str, version: int, good: tuple[Item, ...] = ()) -> Page[Item]:
+    left_out = tuple(errors.Unreadable(namespace="ns", name=name, uid=f"uid-{name}") for name in names)
+    return Page(good, "", str(version), True, left_out)
+
+
+def left_out(scene: Scene) -> list[tuple[str, str, str]]:
+    lines = [line for line in scene.world.lines if line["event"] == "OBJECT_UNREADABLE"]
+    assert "hunter2" not in str(scene.world.lines)
+    return [(line["namespace"], line["name"], line["uid"]) for line in lines]
+
+
+def unreadable(scene: Scene) -> float:
+    return scene.world.meter.read(Metric.OBJECTS_UNREADABLE, resource="configmaps")
+
+
+def test_an_object_that_cannot_be_read_is_left_out_of_a_list_and_told_once() -> None:
+    scene = Scene()
+    scene.server.lists.put([bad_page("bad", version=10, good=(item("a", 3),))])
+    scene.server.watches.put([failure(410)])
+    scene.server.lists.put([bad_page("bad", version=20, good=(item("a", 3),))])
+    with scene:
+        until(lambda: scene.server.asked[-1] == ("watch", "20"))
+        assert scene.reflector.problem() is None
+    assert scene.wait(1) == ["added a 3"]
+    assert (left_out(scene), unreadable(scene)) == ([("ns", "bad", "uid-bad")], 2)
+
+
+def test_a_watch_goes_on_after_an_object_that_cannot_be_read() -> None:
+    """It counts as absent, as a list would have it; the position moves on, so it is not asked for again."""
+    scene = Scene()
+    scene.server.lists.put([page(item("a", 1), item("bad", 2), version=10)])
+    bad: list[Word] = [bad_event("MODIFIED", "bad", 11), bad_event("MODIFIED", "bad", 12)]
+    scene.server.watches.put([*bad, event("ADDED", "b", 13), None])
+    with scene:
+        assert scene.wait(4) == ["added a 1", "added bad 2", "deleted bad 2", "added b 13"]
+        until(lambda: scene.server.asked[-1] == ("watch", "13"))
+    assert scene.server.asked == [("list", ""), ("watch", "10"), ("watch", "13")], "one list in all"
+    assert (left_out(scene), unreadable(scene)) == ([("ns", "bad", "uid-bad")], 2)
+
+
+def test_an_object_comes_back_when_it_can_be_read_again() -> None:
+    scene = Scene()
+    scene.server.lists.put([bad_page("bad", version=10)])
+    scene.server.watches.put([event("MODIFIED", "bad", 11), bad_event("DELETED", "bad", 12)])
+    with scene:
+        assert scene.wait(2) == ["added bad 11", "deleted bad 11"]
+
+
+def test_an_old_event_that_cannot_be_read_changes_nothing() -> None:
+    scene = Scene()
+    scene.server.lists.put([page(item("a", 9), version=10)])
+    scene.server.watches.put([bad_event("MODIFIED", "a", 8), event("ADDED", "b", 11)])
+    with scene:
+        assert scene.wait(2) == ["added a 9", "added b 11"]
+
+
+def test_a_streaming_list_leaves_out_what_cannot_be_read() -> None:
+    scene = Scene(streaming=True)
+    initial: list[Word] = [bad_event("ADDED", "bad", None), event("ADDED", "a", 3), bookmark(10, end=True)]
+    scene.server.watches.put(initial)
+    with scene:
+        assert scene.wait(1) == ["added a 3"]
+        until(lambda: scene.server.asked == [("stream", ""), ("watch", "10")])
+    assert (left_out(scene), unreadable(scene)) == ([("ns", "bad", "uid-bad")], 1)
+
+
+def test_an_event_without_a_version_costs_one_list_and_no_more() -> None:
+    scene = Scene()
+    scene.server.lists.put([page(item("a", 1), version=10)])
+    for _ in range(3):
+        scene.server.watches.put([bad_event("ADDED", "bad", None)])
+    scene.server.lists.put([bad_page("bad", version=20, good=(item("a", 1),))])
+    scene.server.watches.put([event("ADDED", "b", 21)])
+    with scene:
+        assert scene.wait(2) == ["added a 1", "added b 21"]
+    assert [verb for verb, _ in scene.server.asked] == ["list", *["watch"] * 3, "list", "watch"]
+
+
 def test_a_defect_of_ours_ends_the_watch_and_not_the_thread() -> None:
     scene = Scene()
     scene.server.lists.put(RuntimeError("a bug"))
