@@ -1,9 +1,10 @@
 """Notices that the settings file changed, and keeps the last good version.
 
 Asked by its owner as often as that likes: no clock, no thread, no logging. A ConfigMap mount swaps a symbolic
-link from one complete folder to the next, so what stands behind a new file is complete and taken at once. A
-file that was changed in place may still be half written, and half a document can be a valid one: it is taken
-when two polls in a row have seen the same bytes.
+link from one complete folder to the next, so what a link newly leads to is complete and taken at once. Any other
+file may still be half written, also a new one (some editors remove the old file, make a new one and then fill it),
+and half a document can be a valid one: it is taken when two polls in a row have seen the same file with the same
+bytes. The same goes for a file that is gone, which it may be only for a moment.
 """
 
 import os
@@ -71,10 +72,10 @@ class SettingsFile:
     def poll(self) -> Outcome:
         """Look once."""
         seen = _look(self._path)
+        previous, self._last = self._last, seen
         if seen is None:
             return Unchanged()
-        previous, self._last = self._last, seen
-        if not self._is_new(seen) or not _is_settled(seen, previous):
+        if not self._is_new(seen) or not (self._judged is None or _is_settled(seen, previous)):
             return Unchanged()
         self._judged = seen
         return self._judge(seen)
@@ -94,7 +95,11 @@ class SettingsFile:
 
 
 def _is_settled(seen: _Seen, previous: _Seen | None) -> bool:
-    return previous is None or seen.identity != previous.identity or seen.content == previous.content
+    if previous is None:
+        return False
+    readable = seen.content is not None and previous.content is not None
+    swapped = readable and seen.identity[0] != previous.identity[0]
+    return swapped or seen == previous
 
 
 def _look(path: Path) -> _Seen | None:

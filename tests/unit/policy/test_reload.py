@@ -116,7 +116,41 @@ def test_half_a_document_that_is_valid_by_itself_is_not_kept(tmp_path: Path) -> 
     assert file.poll() == Loaded(Settings(mode=Mode.OBSERVE))
 
 
-def test_a_file_replaced_by_rename_is_taken_at_once(tmp_path: Path) -> None:
+def test_a_file_made_anew_and_then_filled_is_taken_when_it_is_complete(tmp_path: Path) -> None:
+    """As some editors do: the old file removed, a new one made, written in two steps; each half is a document."""
+    path = tmp_path / "policy.yaml"
+    path.write_text(HEAD + "maxReschedulePods: 5\n")
+    file = SettingsFile(path)
+    file.poll()
+    held = path.rename(tmp_path / "policy.yaml~")  # keeps its inode from being used again
+    assert file.poll() == Unchanged(), "gone, but perhaps only for a moment"
+    with path.open("w") as writing:
+        writing.write(HEAD)
+        writing.flush()
+        assert file.poll() == Unchanged()
+        writing.write("mode: observe\n")
+        writing.flush()
+        assert file.poll() == Unchanged()
+    assert file.settings == Settings(max_reschedule_pods=5)
+    assert file.poll() == Loaded(Settings(mode=Mode.OBSERVE))
+    held.unlink()
+
+
+def test_another_file_with_the_same_bytes_is_looked_at_twice(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(HEAD)
+    file = SettingsFile(path)
+    file.poll()
+    path.write_text(OBSERVE)
+    assert file.poll() == Unchanged()
+    other = tmp_path / "other"
+    other.write_text(OBSERVE)
+    other.replace(path)
+    assert file.poll() == Unchanged()
+    assert file.poll() == Loaded(Settings(mode=Mode.OBSERVE))
+
+
+def test_a_file_replaced_by_rename_is_taken_with_the_second_look(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(HEAD)
     file = SettingsFile(path)
@@ -124,6 +158,7 @@ def test_a_file_replaced_by_rename_is_taken_at_once(tmp_path: Path) -> None:
     other = tmp_path / "policy.yaml.new"
     other.write_text(OBSERVE)
     other.replace(path)
+    assert file.poll() == Unchanged()
     assert file.poll() == Loaded(Settings(mode=Mode.OBSERVE))
 
 
@@ -152,8 +187,10 @@ def test_a_file_that_goes_away_and_comes_back(mount: Mount) -> None:
     file = SettingsFile(mount.path)
     file.poll()
     mount.path.unlink()
+    assert file.poll() == Unchanged()
     assert isinstance(file.poll(), Rejected)
     assert file.settings == Settings(mode=Mode.OBSERVE)
     assert file.poll() == Unchanged()
     mount.publish(HEAD)
+    assert file.poll() == Unchanged()
     assert file.poll() == Loaded(Settings())
