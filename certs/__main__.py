@@ -119,7 +119,7 @@ def _run(client: Client, chosen: argparse.Namespace, settings: Settings) -> int:
     health.ready("certificates", reporter.unready)
     server = probes.ProbeServer(chosen.listen, health=health, meter=runtime.meter)
     server.start()
-    log.emit(Log.LISTENING, address=":".join(map(str, server.address)))
+    log.emit(Log.LISTENING, address=server.shown)
     # One object each: a list is as good as a stream, and every right that is granted is used.
     reflectors = [
         Reflector(source, lambda _: loop.wake(), runtime=runtime, streaming=False)

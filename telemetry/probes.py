@@ -10,7 +10,18 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socket import SHUT_RDWR, socket
+from socket import (
+    AF_INET,
+    AF_INET6,
+    AI_PASSIVE,
+    IPPROTO_IPV6,
+    IPV6_V6ONLY,
+    SHUT_RDWR,
+    SOCK_STREAM,
+    getaddrinfo,
+    has_dualstack_ipv6,
+    socket,
+)
 from typing import Final
 
 from telemetry import scrub
@@ -21,6 +32,9 @@ Check = Callable[[], str | None]
 
 MAX_CONNECTIONS: Final = 32
 """A kubelet and two scrapers use three. When more come, the oldest is closed: who is slow loses, not who is new."""
+
+_ALL_IPV6: Final = "::"
+_ALL_IPV4: Final = "0.0.0.0"  # noqa: S104 - what an empty host asks for
 
 CLIENT_SECONDS: Final = 5.0
 """A client that does not send or read for so long is dropped."""
@@ -122,9 +136,10 @@ def answer(path: str, *, health: Health, meter: Meter, accept: str = "") -> Answ
 
 
 class ProbeServer:
-    """/metrics, /healthz and /readyz on an address of their own. `start` binds, so a taken port fails at once."""
+    """/metrics, /healthz and /readyz on an address of their own. Bound when made, so a taken port fails at once."""
 
     def __init__(self, address: tuple[str, int], *, health: Health, meter: Meter) -> None:
+        """An empty host is every address of the machine, IPv6 and IPv4 where it has both; `0.0.0.0` is IPv4 only."""
         self._server = _Server(address, _handler(health, meter))
         self._thread = threading.Thread(target=self._server.serve_forever, name="probes", daemon=True)
 
@@ -133,6 +148,12 @@ class ProbeServer:
         """Where it listens; the port is real even if 0 was asked for."""
         host, port = self._server.server_address[:2]
         return str(host), int(port)
+
+    @property
+    def shown(self) -> str:
+        """The address as people write it."""
+        host, port = self.address
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def start(self) -> None:
         """Serve from a thread of its own."""
@@ -155,7 +176,15 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
         self._open: OrderedDict[int, socket] = OrderedDict()
         self._guard = threading.Lock()
-        super().__init__(address, handler)
+        host, port = address
+        self.address_family, host = _family(host, port)
+        super().__init__((host, port), handler)
+
+    def server_bind(self) -> None:
+        """The kubelet probes the address of the pod's first family, a scraper perhaps the other."""
+        if self.address_family == AF_INET6 and self.server_address[0] == _ALL_IPV6:
+            self.socket.setsockopt(IPPROTO_IPV6, IPV6_V6ONLY, 0)
+        super().server_bind()
 
     def process_request(self, request: socket | tuple[bytes, socket], client_address: object) -> None:
         if isinstance(request, socket):
@@ -177,6 +206,15 @@ class _Server(ThreadingHTTPServer):
         with self._guard:
             for connection in self._open.values():
                 _hang_up(connection)
+
+
+def _family(host: str, port: int) -> tuple[int, str]:
+    """The family to listen with, and the host in it."""
+    if host in {"", _ALL_IPV6} and has_dualstack_ipv6():
+        return AF_INET6, _ALL_IPV6
+    if not host:
+        return AF_INET, _ALL_IPV4
+    return int(getaddrinfo(host, port, type=SOCK_STREAM, flags=AI_PASSIVE)[0][0]), host
 
 
 def _hang_up(connection: socket) -> None:

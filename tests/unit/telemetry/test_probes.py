@@ -121,3 +121,63 @@ def test_a_taken_port_fails_at_once(server: ProbeServer) -> None:
 
 def test_stop_without_start() -> None:
     ProbeServer(("127.0.0.1", 0), health=Health(), meter=Meter(strict=True)).stop()
+
+
+def refuse_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "has_dualstack_ipv6", lambda: False)
+
+
+def exists(address: str) -> bool:
+    """A container may have no IPv6 address at all; what is not there cannot answer."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family) as free:
+            free.bind((address, 0))
+    except OSError:
+        return False
+    return True
+
+
+LOOPBACKS = [address for address in ("127.0.0.1", "::1") if exists(address)]
+LISTENING = {
+    "everywhere": ("", LOOPBACKS),
+    "IPv4 only": ("0.0.0.0", ["127.0.0.1"]),  # noqa: S104
+    **{f"only {address}": (address, [address]) for address in LOOPBACKS},
+}
+
+
+@pytest.mark.parametrize(("host", "answering"), LISTENING.values(), ids=LISTENING.keys())
+def test_who_can_reach_it(host: str, answering: list[str]) -> None:
+    running = ProbeServer((host, 0), health=Health(), meter=Meter(strict=True))
+    running.start()
+    port = running.address[1]
+    try:
+        for address in LOOPBACKS:
+            with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as client:
+                assert (client.connect_ex((address, port)) == 0) is (address in answering)
+    finally:
+        running.stop()
+
+
+def test_a_machine_without_ipv6_listens_on_ipv4(monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse_ipv6(monkeypatch)
+    running = ProbeServer(("", 0), health=Health(), meter=Meter(strict=True))
+    running.start()
+    try:
+        assert running.shown == f"0.0.0.0:{running.address[1]}"
+        assert ask(running, "/healthz") == (200, "ok\n")
+    finally:
+        running.stop()
+
+
+def test_a_host_that_is_none_is_refused() -> None:
+    with pytest.raises(OSError, match=r".+"):
+        ProbeServer(("no host", 0), health=Health(), meter=Meter(strict=True))
+
+
+@pytest.mark.parametrize(("host", "shown"), [("127.0.0.1", "127.0.0.1"), ("", "[::]")], ids=["one", "all"])
+def test_addresses_are_shown_as_people_write_them(host: str, shown: str) -> None:
+    server = ProbeServer((host, 0), health=Health(), meter=Meter(strict=True))
+    every = shown if socket.has_dualstack_ipv6() or host else "0.0.0.0"  # noqa: S104
+    assert server.shown == f"{every}:{server.address[1]}"
+    server.stop()
