@@ -2,8 +2,8 @@
 
 The official package reads kubeconfigs, runs exec plugins and builds the TLS pool; nothing else of it is used.
 Token files are read by ourselves, because the official loader looks at them once a minute in a cluster and never
-again for the `tokenFile` of a kubeconfig. The environment is not read here: which kubeconfig, which context and
-whether we run in a cluster is told by the caller.
+again for the `tokenFile` of a kubeconfig; nor does it ever look again at the files of a client certificate. The
+environment is not read here: which kubeconfig, which context and whether we run in a cluster is told by the caller.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import urllib3
 
+from cluster.client_certificate import ClientCertificate
 from cluster.tokens import Anonymous, Credentials, FileToken, expiry_sentence
 
 if TYPE_CHECKING:
@@ -33,11 +34,32 @@ class LoginError(Exception):
 
 @dataclass(slots=True)
 class Connection:
-    """What a client needs. The pool may be replaced when a client certificate changes."""
+    """What a client needs. The pool may be replaced when a client certificate changes: ask before each request."""
 
     server: str
     pool: urllib3.PoolManager
     credentials: Credentials
+    certificate: ClientCertificate | None = None
+
+    def current_pool(self) -> urllib3.PoolManager:
+        """The pool whose connections show the client certificate that is in its files now."""
+        renewed = self.certificate.renewed() if self.certificate else None
+        if renewed is not None:
+            self.pool = renewed
+        return self.pool
+
+    def show_certificate(self, configuration: Configuration) -> None:
+        """Use the client certificate of a configuration, if it has one, and follow its files."""
+        self.pool = _pool(configuration)
+        certificate, key = configuration.cert_file, configuration.key_file
+        try:
+            self.certificate = (
+                ClientCertificate(Path(certificate), Path(key) if key else None, lambda: _pool(configuration))
+                if certificate
+                else None
+            )
+        except OSError as exc:
+            raise LoginError(f"cannot read the client certificate: {exc}") from exc
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +113,7 @@ def _from_account(around: InCluster, clock: Callable[[], float]) -> Connection:
 def _from_kubeconfig(paths: Sequence[Path], context: str | None, clock: Callable[[], float]) -> Connection:
     login = _read_kubeconfig(paths, context)
     connection = Connection(login.configuration.host, _pool(login.configuration), Anonymous(login.told))
+    connection.show_certificate(login.configuration)
     if login.token_file:
         try:
             connection.credentials = FileToken(login.token_file, clock=clock)
@@ -138,10 +161,10 @@ class _KubeconfigUser:
         with self._lock:
             try:
                 login = self._again()
+                if login.certificate != self._login.certificate:
+                    self._connection.show_certificate(login.configuration)
             except LoginError:
                 return False
-            if login.certificate != self._login.certificate:
-                self._connection.pool = _pool(login.configuration)
             self._login = login
             return True
 

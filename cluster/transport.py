@@ -97,12 +97,13 @@ class Transport:
         return response
 
     def _once(self, request: Request, timeout: float, *, preload: bool) -> urllib3.response.BaseHTTPResponse:
+        headers = self._headers(request)
         try:
-            return self._connection.pool.request(
+            return self._connection.current_pool().request(
                 request.method,
                 self._connection.server + request.target,
                 body=request.body,
-                headers=self._headers(request),
+                headers=headers,
                 timeout=urllib3.Timeout(connect=min(timeout, CONNECT_TIMEOUT_SECONDS), read=timeout),
                 retries=False,
                 redirect=False,

@@ -351,6 +351,23 @@ def test_an_expired_token_is_told_and_its_replacement_heals(
     assert who(account) == f"system:serviceaccount:{namespace}:default"
 
 
+def test_a_rotated_client_certificate_is_used_at_once(cluster: ControlPlane, tmp_path: Path) -> None:
+    """The connection to the server stays open between the two requests, and with it the old certificate."""
+    user = {"client-certificate": str(tmp_path / "client.crt"), "client-key": str(tmp_path / "client.key")}
+
+    def issue(name: str) -> None:
+        made = cluster.layout.ca.client("rotated", user=name, groups=("system:masters",))
+        (tmp_path / "client.crt").write_bytes(made.cert.read_bytes())
+        (tmp_path / "client.key").write_bytes(made.key.read_bytes())
+
+    issue("first-user")
+    path = pki.kubeconfig(tmp_path / "config", server=cluster.server, ca=cluster.layout.ca.bundle(), user=user)
+    shown = Client(auth.connect(path))
+    assert [who(shown), who(shown)] == ["first-user", "first-user"]
+    issue("second-user")
+    assert who(shown) == "second-user"
+
+
 def test_in_cluster_login(cluster: ControlPlane, client: Client, namespace: str, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(service_account_token(client, namespace))
     (tmp_path / "ca.crt").write_bytes(cluster.layout.ca.bundle())

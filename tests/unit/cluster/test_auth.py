@@ -13,6 +13,7 @@ import urllib3
 
 from cluster import auth, errors, resources
 from cluster.client import Client
+from testbed import pki
 from tests.unit.cluster import fake_api
 from tests.unit.cluster.fake_api import Answer, FakeApi, Seen, status
 
@@ -131,6 +132,52 @@ def test_a_new_client_certificate_gets_a_new_pool(api: FakeApi, tmp_path: Path) 
     assert connection.pool is not before
     assert Path(connection.pool.connection_pool_kw["cert_file"]).read_text() == "two"
     assert connection.credentials.describe() == f"user 'main-user' of {path} is not accepted"
+
+
+def certificate_files(folder: Path, name: str) -> pki.Pair:
+    """A new pair for the same two files."""
+    made = pki.authority(folder / "pki", "ca").client("client", user=name)
+    for source, target in ((made.cert, folder / "client.crt"), (made.key, folder / "client.key")):
+        target.write_bytes(source.read_bytes())
+    return pki.Pair(folder / "client.crt", folder / "client.key")
+
+
+def test_replaced_certificate_files_get_a_new_pool_with_the_next_request(tmp_path: Path) -> None:
+    pair = certificate_files(tmp_path, "first")
+    user = {"client-certificate": str(pair.cert), "client-key": str(pair.key)}
+    connection = auth.connect(kubeconfig(tmp_path / "config", "https://127.0.0.1:1", user))
+    pools = [connection.pool]
+    for name in (None, "second", None):
+        if name:
+            certificate_files(tmp_path, name)
+        with pytest.raises(errors.Unreachable):
+            Client(connection).get(resources.NODES, "x")
+        pools.append(connection.pool)
+    assert pools[0] is pools[1], "nothing changed"
+    assert pools[1] is not pools[2]
+    assert pools[2] is pools[3], "and only once"
+
+
+def test_a_half_replaced_pair_is_waited_for(tmp_path: Path) -> None:
+    pair = certificate_files(tmp_path, "first")
+    user = {"client-certificate": str(pair.cert), "client-key": str(pair.key), "tokenFile": "token"}
+    (tmp_path / "token").write_text("abc")
+    connection = auth.connect(kubeconfig(tmp_path / "config", "https://127.0.0.1:1", user))
+    before, key = connection.pool, pair.key.read_bytes()
+    certificate_files(tmp_path, "second")
+    complete = pair.key.read_bytes()
+    pair.key.write_bytes(key)
+    assert connection.current_pool() is before, "certificate and key do not fit together"
+    pair.key.unlink()
+    assert connection.current_pool() is before
+    pair.key.write_bytes(complete)
+    assert connection.current_pool() is not before
+
+
+def test_certificate_files_that_are_missing_are_told(tmp_path: Path) -> None:
+    user = {"client-certificate": "none.crt", "client-key": "none.key"}
+    with pytest.raises(auth.LoginError, match=r"none\.crt"):
+        auth.connect(kubeconfig(tmp_path / "config", "https://127.0.0.1:1", user))
 
 
 def test_several_files_merge_as_kubectl_does(api: FakeApi, tmp_path: Path) -> None:
