@@ -35,9 +35,10 @@ def main(arguments: list[str]) -> int:
     """Run one command."""
     chosen, settings = options.parse(arguments)
     try:
-        client = _client(chosen)
-        command = {"run": _run, "ensure": _ensure, "check": _check}[chosen.command]
-        return command(client, chosen, settings)
+        if chosen.command == "run":
+            meter = Meter(strict=False, process=True)
+            return _run(_client(chosen, meter), chosen, settings, meter)
+        return {"ensure": _ensure, "check": _check}[chosen.command](_client(chosen), chosen, settings)
     except (auth.LoginError, errors.ApiError) as failure:
         print(f"error: {failure}", file=sys.stderr)
         return 1
@@ -94,7 +95,7 @@ def _print_step(done: reconcile.Pass) -> None:
         print(f"{done.decision.step.do}: {done.decision.step.why}", flush=True)
 
 
-def _run(client: Client, chosen: argparse.Namespace, settings: Settings) -> int:
+def _run(client: Client, chosen: argparse.Namespace, settings: Settings, meter: Meter) -> int:
     began = time.monotonic()
     asked: queue.SimpleQueue[str] = queue.SimpleQueue()  # its put is safe in a signal handler
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -102,7 +103,7 @@ def _run(client: Client, chosen: argparse.Namespace, settings: Settings) -> int:
     sink = logs.stream_sink(sys.stdout, chosen.log_format)
     log = logs.Logger(sink, now=_wall, strict=False).bind(component="certs")
     log.emit(Log.STARTING, version=_version(), settings=settings.flat())
-    runtime = Runtime(time.monotonic, _wall, random.Random(), log, Meter(strict=False, process=True))  # noqa: S311
+    runtime = Runtime(time.monotonic, _wall, random.Random(), log, meter)  # noqa: S311 - for jitter
     reporter = Reporter(log, runtime.meter, _wall)
     alive = probes.LastGood(_max_age(settings), time.monotonic)
     loop = Loop(
@@ -145,13 +146,13 @@ def _max_age(settings: Settings) -> float:
     return 2 * settings.interval.total_seconds() + 12 * store.PATIENCE_SECONDS + 60.0
 
 
-def _client(chosen: argparse.Namespace) -> Client:
+def _client(chosen: argparse.Namespace, meter: Meter | None = None) -> Client:
     around = auth.InCluster.from_environ(os.environ)
     named: Path | None = chosen.kubeconfig
     found = [named] if named else [Path(part) for part in os.environ.get("KUBECONFIG", "").split(":") if part]
     if not found and around is None:
         found = [Path.home() / ".kube" / "config"]
-    return Client(auth.connect(found or None, chosen.context, around), user_agent="spotshift-certs")
+    return Client(auth.connect(found or None, chosen.context, around), user_agent="spotshift-certs", meter=meter)
 
 
 def _version() -> str:

@@ -18,6 +18,7 @@ from cluster import auth, decode, errors, paging, ratelimit, transport, verbs
 from cluster.resources import Resource
 from cluster.stream import WatchStream
 from cluster.workload import Scale
+from telemetry.meter import Meter
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -60,11 +61,19 @@ class Client:
         rate_limit: ratelimit.RateLimit | None = ratelimit.DEFAULT,
         user_agent: str = "spotshift",
         on_warning: Callable[[str], None] | None = None,
+        meter: Meter | None = None,
         now: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        bucket = ratelimit.Bucket(rate_limit, now=now, sleep=sleep) if rate_limit else None
-        self._transport = transport.Transport(connection, user_agent=user_agent, bucket=bucket, on_warning=on_warning)
+        """`meter` gets the duration of each request and the time spent waiting for our own limit."""
+        self._transport = transport.Transport(
+            connection,
+            user_agent=user_agent,
+            bucket=ratelimit.Bucket(rate_limit, now=now, sleep=sleep) if rate_limit else None,
+            on_warning=on_warning,
+            meter=meter,
+            now=now,
+        )
         self._timeout = timeout
         self._decoders = decode.Decoders()
 
@@ -89,7 +98,7 @@ class Client:
     ) -> T:
         """One object."""
         accept = verbs.METADATA if metadata_only else verbs.JSON
-        request = transport.Request("GET", resource.path(namespace, name, subresource), accept=accept)
+        request = transport.Request("get", "GET", resource.path(namespace, name, subresource), accept=accept)
         return self._call(request, type=type, timeout=timeout)
 
     def list(

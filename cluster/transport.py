@@ -16,6 +16,8 @@ import urllib3
 import urllib3.exceptions
 
 from cluster import auth, errors, ratelimit
+from telemetry.meter import Meter
+from telemetry.metrics import Metric
 
 CONNECT_TIMEOUT_SECONDS = 5.0
 """A TCP and TLS handshake inside a cluster takes milliseconds; longer means the other side is gone."""
@@ -28,6 +30,8 @@ TRANSPORT_ERRORS = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSE
 class Request:
     """What to send, before server, credentials and timeouts are known."""
 
+    verb: str
+    """What Kubernetes calls it, for metrics: `list`, `evict`."""
     method: str
     path: str
     query: Sequence[tuple[str, str]] = ()
@@ -51,17 +55,20 @@ class Transport:
         user_agent: str,
         bucket: ratelimit.Bucket | None,
         on_warning: Callable[[str], None] | None,
+        meter: Meter | None,
+        now: Callable[[], float],
     ) -> None:
         self._connection = connection
         self._user_agent = user_agent
         self._bucket = bucket
         self._on_warning = on_warning
+        self._meter = meter
+        self._now = now
 
     def send(self, request: Request, *, timeout: float) -> bytes:
         """Body of the answer, or an ApiError."""
-        if self._bucket:
-            self._bucket.take()
-        response = self._authorized(request, timeout, preload=True)
+        self._wait_turn()
+        response = self._timed(request, timeout, preload=True)
         self._tell_warnings(response)
         if response.status >= 300:
             raise errors.from_response(response.status, response.headers, response.data)
@@ -69,7 +76,7 @@ class Transport:
 
     def stream(self, request: Request, *, timeout: float, read_timeout: float) -> urllib3.response.BaseHTTPResponse:
         """An open answer whose body the caller reads and closes; `timeout` holds until the headers are here."""
-        response = self._authorized(request, timeout, preload=False)
+        response = self._timed(request, timeout, preload=False)
         if response.status >= 300:
             raise errors.from_response(response.status, response.headers, _drain(response))
         self._tell_warnings(response)
@@ -81,6 +88,20 @@ class Transport:
     def close(self) -> None:
         """Close idle connections."""
         self._connection.pool.clear()
+
+    def _wait_turn(self) -> None:
+        waited = self._bucket.take() if self._bucket else 0.0
+        if waited and self._meter:
+            self._meter.inc(Metric.THROTTLE_SECONDS, waited)
+
+    def _timed(self, request: Request, timeout: float, *, preload: bool) -> urllib3.response.BaseHTTPResponse:
+        """Measured however it ends: a server that is slow to fail is slow."""
+        began = self._now()
+        try:
+            return self._authorized(request, timeout, preload=preload)
+        finally:
+            if self._meter:
+                self._meter.observe(Metric.REQUEST_SECONDS, self._now() - began, verb=request.verb)
 
     def _authorized(self, request: Request, timeout: float, *, preload: bool) -> urllib3.response.BaseHTTPResponse:
         response = self._once(request, timeout, preload=preload)

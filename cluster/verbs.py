@@ -23,6 +23,9 @@ APPLY_PATCH = "application/apply-patch+yaml"
 """JSON is YAML, and every server that has server-side apply knows this name."""
 
 
+_VERBS = {"POST": "create", "PUT": "replace", "PATCH": "patch", "DELETE": "delete"}
+
+
 def selectors(label: str | None, field: str | None) -> Query:
     """Query parameters that narrow a list or a watch."""
     given = (("labelSelector", label), ("fieldSelector", field))
@@ -32,7 +35,7 @@ def selectors(label: str | None, field: str | None) -> Query:
 def page(resource: Resource, namespace: str | None, query: Query, *, metadata_only: bool) -> Request:
     """One page of a collection."""
     accept = METADATA_LIST if metadata_only else JSON
-    return Request("GET", resource.path(namespace), query, accept=accept)
+    return Request("list", "GET", resource.path(namespace), query, accept=accept)
 
 
 def watch(
@@ -53,7 +56,8 @@ def watch(
         query.append(("allowWatchBookmarks", "true"))
     if send_initial_events:
         query += [("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]
-    return Request("GET", resource.path(namespace), query, accept=METADATA if metadata_only else JSON)
+    verb = "stream" if send_initial_events else "watch"
+    return Request(verb, "GET", resource.path(namespace), query, accept=METADATA if metadata_only else JSON)
 
 
 def write(
@@ -61,12 +65,13 @@ def write(
     path: str,
     body: Body | Sequence[Mapping[str, Any]],
     *,
+    verb: str = "",
     content_type: str = JSON,
     dry_run: bool = False,
     field_manager: str | None = None,
     force: bool = False,
 ) -> Request:
-    """Create, replace or patch."""
+    """Create, replace, patch or apply; `verb` where method and content type do not tell what it is."""
     query: Query = []
     if dry_run:
         query.append(("dryRun", "All"))
@@ -74,7 +79,8 @@ def write(
         query.append(("fieldManager", field_manager))
     if force:
         query.append(("force", "true"))
-    return Request(method, path, query, msgspec.json.encode(body), content_type)
+    told = verb or ("apply" if content_type == APPLY_PATCH else _VERBS[method])
+    return Request(told, method, path, query, msgspec.json.encode(body), content_type)
 
 
 def delete(
@@ -112,7 +118,7 @@ def evict(
         "metadata": {"name": name, "namespace": namespace},
         "deleteOptions": _delete_options(uid, resource_version, grace_period_seconds),
     }
-    return write("POST", resources.PODS.path(namespace, name, "eviction"), body, dry_run=dry_run)
+    return write("POST", resources.PODS.path(namespace, name, "eviction"), body, verb="evict", dry_run=dry_run)
 
 
 def scale(path: str, replicas: int, *, field_manager: str, resource_version: str | None) -> Request:
@@ -120,7 +126,7 @@ def scale(path: str, replicas: int, *, field_manager: str, resource_version: str
     body: dict[str, Any] = {"spec": {"replicas": replicas}}
     if resource_version:
         body["metadata"] = {"resourceVersion": resource_version}
-    return write("PATCH", path, body, content_type=MERGE_PATCH, field_manager=field_manager)
+    return write("PATCH", path, body, verb="scale", content_type=MERGE_PATCH, field_manager=field_manager)
 
 
 def _delete_options(uid: str | None, resource_version: str | None, grace: int | None) -> dict[str, Any]:

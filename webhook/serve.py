@@ -57,7 +57,7 @@ def compose(options: argparse.Namespace, log: logs.Logger) -> tuple[Application,
     """Everything that lives in the worker; nothing runs before the application is started."""
     meter = Meter(strict=False, process=True)
     runtime = Runtime(time.monotonic, _wall, random.Random(), log, meter)  # noqa: S311 - for jitter
-    client = Client(_connection(options), rate_limit=None, user_agent="spotshift-webhook")
+    client = Client(_connection(options), rate_limit=None, user_agent="spotshift-webhook", meter=meter)
     view = LiveView(
         live.sources(client), _settings(options.settings), own_namespace=options.namespace, runtime=runtime
     )

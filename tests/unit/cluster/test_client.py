@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +12,8 @@ from cluster import errors, resources
 from cluster.client import Client
 from cluster.objects import Lease, Node, PartialObjectMetadata, Pod
 from cluster.ratelimit import RateLimit
+from telemetry.meter import Meter
+from telemetry.metrics import Metric
 from tests.unit.cluster import fake_api
 from tests.unit.cluster.fake_api import Answer, FakeApi, Seen, status
 
@@ -351,3 +353,55 @@ def test_seen_is_what_was_sent(api: FakeApi) -> None:
     api.client().get(resources.PODS, "odd name/%", namespace="a")
     assert isinstance(api.seen[0], Seen)
     assert api.seen[0].path == "/api/v1/namespaces/a/pods/odd%20name%2F%25"
+
+
+# ---- what is measured
+
+
+def watched(client: Client, *, initial: bool = False) -> None:
+    with client.watch(resources.PODS, resource_version="", send_initial_events=initial):
+        pass
+
+
+def scaled(client: Client) -> None:
+    client.patch_scale(resources.DEPLOYMENTS, "x", "a", 2, field_manager="me")
+
+
+CALLS: dict[str, Callable[[Client], object]] = {
+    "get": lambda client: client.get(resources.NODES, "x"),
+    "list": lambda client: client.list(resources.NODES),
+    "watch": watched,
+    "stream": lambda client: watched(client, initial=True),
+    "create": lambda client: client.create(resources.NODES, {}),
+    "replace": lambda client: client.replace(resources.NODES, "x", {}),
+    "patch": lambda client: client.merge_patch(resources.NODES, "x", {}),
+    "apply": lambda client: client.apply(resources.NODES, "x", {}, field_manager="me"),
+    "delete": lambda client: client.delete(resources.NODES, "x"),
+    "evict": lambda client: client.evict("a", "x", uid="u"),
+    "scale": scaled,
+}
+
+
+@pytest.mark.parametrize(("verb", "call"), CALLS.items(), ids=CALLS.keys())
+def test_each_request_is_timed_under_its_verb(api: FakeApi, verb: str, call: Callable[[Client], object]) -> None:
+    meter = Meter(strict=True)
+    call(api.client(meter=meter))
+    assert [name for name in CALLS if meter.read(Metric.REQUEST_SECONDS, verb=name)] == [verb]
+
+
+def test_a_request_that_fails_is_timed_too(api: FakeApi) -> None:
+    meter, seconds = Meter(strict=True), iter([10.0, 12.5])
+    api.answer(status(500, "InternalError"))
+    with pytest.raises(errors.ServerError):
+        api.client(rate_limit=None, meter=meter, now=lambda: next(seconds)).get(resources.NODES, "x")
+    assert b'api_request_seconds_sum{verb="get"} 2.5' in meter.render()[1]
+
+
+def test_waiting_for_our_own_limit_is_counted_and_not_timed_as_a_request(api: FakeApi) -> None:
+    meter, slept = Meter(strict=True), list[float]()
+    limit = RateLimit(per_second=2, burst=1)
+    client = api.client(rate_limit=limit, now=lambda: 0.0, sleep=slept.append, meter=meter)
+    for _ in range(3):
+        client.get(resources.NODES, "x")
+    assert meter.read(Metric.THROTTLE_SECONDS) == sum(slept) == 1.5
+    assert b'api_request_seconds_sum{verb="get"} 0.0' in meter.render()[1]

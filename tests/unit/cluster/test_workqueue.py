@@ -1,5 +1,6 @@
 """Each key once, one worker per key, fair, delayed, backed off, and shut down in two ways."""
 
+import functools
 import random
 import threading
 
@@ -7,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster import queue_metrics
 from cluster.pace import Pace
 from cluster.workers import Workers
 from cluster.workqueue import Schedule, Signal, WorkQueue
-from tests.unit.cluster.surroundings import Clock, until
+from telemetry.metrics import Metric
+from tests.unit.cluster.surroundings import Clock, World, until
 
 STEADY = Pace(base=1.0, top=300.0, jitter=0.0)
 
@@ -301,3 +304,26 @@ def test_a_worker_that_does_not_end_is_told() -> None:
     assert not workers.stop(drain=False, timeout=0.01)
     release.set()
     assert workers.stop(drain=False, timeout=20)
+
+
+def test_a_metered_queue_feeds_its_metrics() -> None:
+    clock = Clock()
+    world = World(clock=clock)
+    queue: WorkQueue[str] = queue_metrics.metered("migrations", runtime=world.runtime, pace=STEADY)
+    read = functools.partial(world.meter.read, queue="migrations")
+    queue.add("a")
+    queue.add("b")
+    queue.add("a")
+    assert (read(Metric.QUEUE_ADDED), read(Metric.QUEUE_DEPTH)) == (2, 2)
+    clock.now += 2
+    assert queue.get(0) == "a"
+    assert (read(Metric.QUEUE_DEPTH), read(Metric.QUEUE_WAIT_SECONDS)) == (1, 1)
+    clock.now += 3
+    queue.retry("a")
+    queue.done("a")
+    assert (read(Metric.QUEUE_RETRIES), read(Metric.QUEUE_WORK_SECONDS)) == (1, 1)
+    rendered = world.meter.render()[1]
+    assert b'queue_wait_seconds_sum{queue="migrations"} 2.0' in rendered
+    assert b'queue_work_seconds_sum{queue="migrations"} 3.0' in rendered
+    queue.shut_down(drain=False)
+    assert read(Metric.QUEUE_DEPTH) == 0, "asked for when it is scraped, so it cannot be stale"
