@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from cluster import errors
-from cluster.election import Timing
+from cluster.election import Record, Timing
 from cluster.lease import Elector
 from cluster.term import Callbacks, Term
 from telemetry.metrics import Metric
-from tests.unit.cluster.surroundings import World, until
+from tests.unit.cluster.surroundings import Clock, World, until
 
 TIMING = Timing(
     lease_seconds=2,
@@ -372,3 +372,48 @@ def test_a_standby_asks_at_a_steady_pace() -> None:
             until(lambda: api.requests.count("get") >= 10)
             assert time.monotonic() - began >= 9 * TIMING.poll_period * (1 - TIMING.jitter)
         assert standby.begun == []
+
+
+HELD = Record("me", 2, "a", "r", 1, "1", "u")
+
+
+@pytest.mark.parametrize("goes_on", [True, False], ids=["work goes on", "work has ended"])
+def test_an_answer_that_comes_after_the_end_of_the_term(goes_on: bool) -> None:
+    """The renewal took effect, but too late for this term: it has ended, and a new one needs the old work to end."""
+    clock, release = Clock(), threading.Event()
+    one = Candidate(Memory(), world=World(clock=clock), work=hangs(release) if goes_on else patient)
+    try:
+        one.elector._adopt(HELD, clock.now)
+        until(lambda: one.begun == [1])
+        clock.now += 1.0
+        sent_at = clock.now
+        clock.now = 1000.0 + TIMING.renew_deadline
+        if not goes_on:
+            one.elector._check_lost()
+            until(lambda: not one.elector._work_runs())
+        one.elector._adopt(HELD, sent_at)
+        assert one.told == ["expired"]
+        assert one.elector.is_leader() is not goes_on
+        until(lambda: one.begun == ([1] if goes_on else [1, 2]))
+    finally:
+        release.set()
+        one.elector._end_term("stopping")
+
+
+def test_a_term_counts_from_before_its_request_was_sent() -> None:
+    clock = Clock()
+    one = Candidate(Memory(), world=World(clock=clock))
+
+    def slow(verb: str) -> None:
+        clock.now += 0.3 if verb == "create" else 0.0
+
+    one.api.before = slow
+    try:
+        one.elector._step()
+        assert clock.now == 1000.3
+        clock.now = 1000.0 + TIMING.renew_deadline - 0.01
+        assert one.elector.is_leader()
+        clock.now = 1000.0 + TIMING.renew_deadline
+        assert not one.elector.is_leader(), "0.3 s after the answer the rivals have counted them too"
+    finally:
+        one.elector._end_term("stopping")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -52,6 +53,16 @@ def test_a_new_token_is_used_with_the_next_request(tmp_path: Path, replace: Call
     assert found.authorization() == "Bearer first"
     replace(path, "second-token")
     assert found.authorization() == "Bearer second-token"
+
+
+def test_a_file_of_the_same_size_and_time_is_another_file(tmp_path: Path) -> None:
+    path, other = tmp_path / "token", tmp_path / "other"
+    path.write_text("first-token")
+    other.write_text("other-token")
+    os.utime(other, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
+    found = file_token(path)
+    other.replace(path)
+    assert found.authorization() == "Bearer other-token"
 
 
 def test_the_symlink_swap_of_a_projected_volume(tmp_path: Path) -> None:

@@ -327,3 +327,37 @@ def test_a_metered_queue_feeds_its_metrics() -> None:
     assert b'queue_work_seconds_sum{queue="migrations"} 3.0' in rendered
     queue.shut_down(drain=False)
     assert read(Metric.QUEUE_DEPTH) == 0, "asked for when it is scraped, so it cannot be stale"
+
+
+@pytest.mark.parametrize(("now", "moved"), [(4.999, 0), (5.0, 1), (5.001, 1)], ids=["before", "exactly", "after"])
+def test_a_key_is_due_from_its_very_time_on(now: float, moved: int) -> None:
+    schedule: Schedule[str] = Schedule()
+    schedule.add_at("a", 5.0)
+    assert schedule.advance(now) == moved
+    assert (schedule.take(now) is not None) == bool(moved)
+
+
+def test_a_time_that_an_earlier_one_replaced_means_nothing_any_more() -> None:
+    schedule: Schedule[str] = Schedule()
+    schedule.add_at("a", 10.0)
+    schedule.add_at("a", 5.0)
+    assert schedule.advance(5.0) == 1
+    schedule.take(5.0)
+    schedule.done("a", 5.0)
+    schedule.add_at("a", 20.0)
+    assert schedule.advance(10.0) == 0, "10 was replaced by 5, and 20 is not yet"
+    assert schedule.next_due() == 20.0
+    assert schedule.advance(20.0) == 1
+
+
+def test_a_delayed_key_wakes_a_worker_that_waits_without_a_time() -> None:
+    queue, taken = real(), list[str | None]()
+    worker = threading.Thread(target=lambda: taken.append(queue.get()), daemon=True)
+    worker.start()
+    until(lambda: getattr(queue._changed, "_waiters"), "the worker to wait")  # noqa: B009 - of the standard library
+    queue.add_after("a", 0.01)
+    try:
+        until(lambda: taken == ["a"])
+    finally:
+        queue.shut_down(drain=False)
+        worker.join(20)
