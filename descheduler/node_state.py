@@ -82,6 +82,14 @@ class NodeState:
         self.pods[key] = pod
         self._count(demand.held(pod), 1)
 
+    def refresh(self, key: Key, pod: Pod) -> None:
+        """The pod that runs here has changed; the sums only if it holds something else now."""
+        before, after = demand.held(self.pods[key]), demand.held(pod)
+        self.pods[key] = pod
+        if before is not after:
+            self._count(before, -1)
+            self._count(after, 1)
+
     def remove(self, key: Key) -> None:
         """The pod does not run here any more."""
         pod = self.pods.pop(key, None)

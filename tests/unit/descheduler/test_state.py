@@ -77,6 +77,28 @@ def test_pods_that_have_ended_hold_nothing() -> None:
     assert state.nodes["a"].cpu == 0
 
 
+def test_the_key_of_the_store_is_the_only_key_of_a_pod() -> None:
+    key = ("default", "x")
+    before = build.pod("x", on="a", cpu="1", of=build.owner("ReplicaSet", "web"), ready=False)
+    after = build.pod("x", on="a", cpu="1", of=build.owner("ReplicaSet", "web"))
+    state = ClusterState(Settings())
+    state.apply(None, before, key)
+    state.apply(before, after, ("default", "".join(["x"])))
+    indexes = (state.nodes["a"].pods, state.by_namespace["default"], state.by_owner["uid-default-web"])
+    assert all(next(iter(index)) is key for index in indexes)
+    assert all(index[key] is after for index in (*indexes, state.pods))
+
+
+def test_a_resize_changes_what_a_pod_holds() -> None:
+    resized = {"containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "3"}}]}
+    before, after = build.pod("x", on="a", cpu="1"), build.pod("x", on="a", cpu="1", status=resized)
+    state = build.state(build.node("a"), before)
+    state.apply(before, after)
+    assert state.nodes["a"].cpu == 3000
+    state.apply(after, None)
+    assert state.nodes["a"].cpu == 0
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_any_history_ends_like_a_fresh_start(seed: int) -> None:
     rng = random.Random(seed)
@@ -111,7 +133,7 @@ def _some(rng: random.Random, kind: str, name: str) -> object:
         name,
         on=rng.choice(("", "o1", "o2", "o3", "o4")),
         of=build.owner("ReplicaSet", f"o{rng.randrange(6)}") if rng.random() < 0.8 else None,
-        cpu=f"{rng.randint(0, 900)}m",
+        cpu=f"{rng.choice((100, 250, 900))}m",  # few, so that many changes leave the spec as it is
         spec={"affinity": anti} if rng.random() < 0.2 else None,
         status={"phase": rng.choice(("Running", "Running", "Failed"))},
     )
