@@ -7,30 +7,26 @@ decides about pods.
 import gc
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
-from cluster import errors
 from cluster import resources as known
+from cluster.absent import MayBeAbsent
 from cluster.client import Client
-from cluster.decode import Page
 from cluster.recovery import Tuning
 from cluster.reflector import Reflector
 from cluster.resources import Resource
 from cluster.runtime import Runtime
-from cluster.source import ClusterSource, Source, Stream
-from cluster.store import Delta, Object
+from cluster.source import ClusterSource, Source
+from cluster.store import Delta
 from policy.settings import Settings
 from telemetry.catalogue import Log
 from telemetry.metrics import Metric
 from webhook.parts import Parts
 from webhook.view import View
 from webhook.watched import Watched, WatchedClass, WatchedMove, WatchedNode, WatchedObject
-
-T = TypeVar("T", bound=Object)
 
 COALESCE_SECONDS: Final = 0.05
 """Between two views. The first change after a rest is in the next view at once; a roll-out brings hundreds."""
@@ -45,52 +41,6 @@ class Gone:
 
 
 Change = tuple[Resource, Delta[Watched]] | Gone | Settings | None
-
-
-class MayBeAbsent(Generic[T]):
-    """A source whose resource may not be installed. That is an error to the reflector, which tries again, and none
-    to whoever waits for it.
-    """
-
-    def __init__(self, source: Source[T]) -> None:
-        self._source = source
-        self.absent = False
-        self.on_absent: Callable[[], None] = lambda: None
-
-    @property
-    def name(self) -> str:
-        """Plural name."""
-        return self._source.name
-
-    def pages(self) -> Iterator[Page[T]]:
-        """Consistent pages."""
-        with self._noticing():
-            for page in self._source.pages():
-                self.absent = False
-                yield page
-
-    @contextmanager
-    def watch(self, version: str, *, initial: bool, timeout_seconds: int, read_timeout: float) -> Iterator[Stream]:
-        """Open a watch."""
-        opening: AbstractContextManager[Stream] = self._source.watch(
-            version, initial=initial, timeout_seconds=timeout_seconds, read_timeout=read_timeout
-        )
-        with self._noticing(), opening as stream:
-            self.absent = False
-            yield stream
-
-    def decode(self, line: bytes) -> tuple[str, T | errors.ApiError]:
-        """Type and object of one line."""
-        return self._source.decode(line)
-
-    @contextmanager
-    def _noticing(self) -> Iterator[None]:
-        try:
-            yield
-        except errors.NotFound:
-            self.absent = True
-            self.on_absent()
-            raise
 
 
 Sources = Sequence[tuple[Resource, Source[Any]]]

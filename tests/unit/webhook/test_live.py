@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cluster import errors, resources
+from cluster.absent import MayBeAbsent
 from cluster.decode import Decoder, Page
 from cluster.pace import Pace
 from cluster.recovery import Tuning
@@ -18,7 +19,7 @@ from telemetry.metrics import Metric
 from tests.unit.cluster.surroundings import World, until
 from tests.unit.webhook import building
 from tests.unit.webhook.building import CAPACITY, PREFIX, Json
-from webhook.live import WORKLOADS, LiveView, MayBeAbsent
+from webhook.live import WORKLOADS, LiveView
 from webhook.watched import WatchedClass, WatchedMove, WatchedNode, WatchedObject
 
 TYPES: dict[Resource, Any] = {
