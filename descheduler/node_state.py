@@ -73,9 +73,9 @@ class NodeState:
 
     def describe(self, node: Node | None, capacity: CapacityType) -> None:
         """The node object was added, changed or removed."""
+        self.allocatable = demand.amounts(node.status.allocatable) if node is not None else {}
         self.node = node
         self.capacity = capacity
-        self.allocatable = demand.amounts(node.status.allocatable) if node is not None else {}
 
     def add(self, key: Key, pod: Pod) -> None:
         """The pod runs here now."""

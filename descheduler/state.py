@@ -28,7 +28,7 @@ from cluster.objects import (
     StatefulSet,
     StorageClass,
 )
-from descheduler import selectors, workload
+from descheduler import demand, selectors, workload
 from descheduler.node_state import Key, NodeState
 from descheduler.workload import Controller, Workload
 from policy import capacity
@@ -136,28 +136,20 @@ class ClusterState:
         self.changes += 1
         item = new if new is not None else old
         if type(item) is Pod:
-            self._pod(old, new, key or item.metadata.key)
+            self._pod(new, key or item.metadata.key)
         else:
             _APPLY[type(item)](self, old, new)
 
-    def _pod(self, old: Pod | None, new: Pod | None, key: Key) -> None:
-        if old is not None and new is not None and self._stays(old, new, key):
+    def _pod(self, new: Pod | None, key: Key) -> None:
+        known = self.pods.get(key)  # not what is said to be old: told twice must count once
+        if known is not None and new is not None and _stays(known, new):
             self._refresh(new, key)
             return
-        if old is not None:
-            self._drop(old, key)
+        if known is not None:
+            self._drop(known, key)
         if new is not None and not new.terminal:
+            demand.held(new)  # one that cannot be counted is refused before anything has changed
             self._keep(new, key)
-
-    def _stays(self, old: Pod, new: Pod, key: Key) -> bool:
-        """Whether the pod belongs in the indexes in which it is: most changes are of a status."""
-        return (
-            old.node_name == new.node_name
-            and old.spec is new.spec
-            and old.metadata.controller is new.metadata.controller
-            and not new.terminal
-            and key in self.pods
-        )
 
     def _refresh(self, pod: Pod, key: Key) -> None:
         self.by_namespace[key[0]][key] = pod
@@ -184,8 +176,6 @@ class ClusterState:
             self.repelling[key] = pod
 
     def _drop(self, pod: Pod, key: Key) -> None:
-        if key not in self.pods:
-            return
         self.pending.pop(key, None)
         self.repelling.pop(key, None)
         _discard(self.by_namespace, key[0], key)
@@ -253,6 +243,16 @@ def _discard(index: dict[str, dict[Key, T]], group: str, key: Key) -> None:
         found.pop(key, None)
         if not found:
             del index[group]
+
+
+def _stays(old: Pod, new: Pod) -> bool:
+    """Whether the pod belongs in the indexes in which it is: most changes are of a status."""
+    return (
+        old.node_name == new.node_name
+        and old.spec is new.spec
+        and old.metadata.controller is new.metadata.controller
+        and not new.terminal
+    )
 
 
 def _repels(pod: Pod) -> bool:

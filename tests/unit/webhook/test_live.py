@@ -1,24 +1,21 @@
 """The live view on sources in memory: what arrives on a watch is in the view, and readiness tells what is missing."""
 
-import json
-import queue
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from cluster import errors, resources
+from cluster import resources
 from cluster.absent import MayBeAbsent
-from cluster.decode import Decoder, Page
+from cluster.decode import Decoder
 from cluster.pace import Pace
 from cluster.recovery import Tuning
-from cluster.reflector import INITIAL_END
 from cluster.resources import Resource
 from telemetry.metrics import Metric
+from tests.unit.cluster.kept import Kept
 from tests.unit.cluster.surroundings import World, until
 from tests.unit.webhook import building
-from tests.unit.webhook.building import CAPACITY, PREFIX, Json
+from tests.unit.webhook.building import CAPACITY, PREFIX
 from webhook.live import WORKLOADS, LiveView
 from webhook.watched import WatchedClass, WatchedMove, WatchedNode, WatchedObject
 
@@ -38,70 +35,15 @@ MOVE = {
 }
 
 
-class Lines:
-    """An open watch."""
-
-    def __init__(self) -> None:
-        self.words: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.words.get, None)
-
-    def close(self) -> None:
-        self.words.put(None)
-
-
-class Kept:
-    """A source that is one collection in memory. It lists by streaming, and may not exist."""
-
-    def __init__(self, resource: Resource) -> None:
-        self.name = resource.plural
-        self.exists = True
-        self._decoder: Decoder[Any] = Decoder(TYPES.get(resource, WatchedObject))
-        self._events: list[bytes] = []
-        self._version = 1
-        self._open: list[Lines] = []
-
-    def say(self, kind: str, name: str, *, namespace: str = "shop", uid: str = "", **rest: Any) -> None:
-        self._version += 1
-        metadata: Json = {"name": name, "namespace": namespace, "uid": uid or name, **rest.pop("metadata", {})}
-        metadata["resourceVersion"] = str(self._version)
-        line = json.dumps({"type": kind, "object": {"metadata": metadata, **rest}}).encode()
-        self._events.append(line)
-        for stream in self._open:
-            stream.words.put(line)
-
-    def end(self) -> None:
-        """Cut every watch; what comes next is a request that may fail."""
-        for stream in self._open:
-            stream.close()
-
-    def pages(self) -> Iterator[Page[Any]]:
-        raise AssertionError("this one streams")
-
-    @contextmanager
-    def watch(self, version: str, *, initial: bool, timeout_seconds: int, read_timeout: float) -> Iterator[Lines]:
-        if not self.exists:
-            raise errors.NotFound("no such resource", status=404)
-        stream = Lines()
-        if initial:
-            notes = {INITIAL_END: "true"}
-            end = {"metadata": {"resourceVersion": str(self._version), "annotations": notes}}
-            for line in (*self._events, json.dumps({"type": "BOOKMARK", "object": end}).encode()):
-                stream.words.put(line)
-        self._open.append(stream)
-        yield stream
-
-    def decode(self, line: bytes) -> tuple[str, Any]:
-        return self._decoder.decode_event(line)
-
-
 class Cluster:
     """All sources of a live view."""
 
     def __init__(self) -> None:
         wanted = (resources.NAMESPACES, resources.NODES, resources.PRIORITYCLASSES, resources.PODMIGRATIONS)
-        self.kept = {resource: Kept(resource) for resource in (*wanted, *WORKLOADS)}
+        self.kept = {
+            resource: Kept(resource, Decoder(TYPES.get(resource, WatchedObject)))
+            for resource in (*wanted, *WORKLOADS)
+        }
         self.world = World()
         self.live = LiveView(
             [(it, MayBeAbsent(kept) if it is resources.PODMIGRATIONS else kept) for it, kept in self.kept.items()],
