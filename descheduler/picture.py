@@ -59,6 +59,10 @@ class Picture:
         """What will be held on a node. Do not change it."""
         return self._used.get(name) or used_now(self.state.nodes[name])
 
+    def booked(self, name: str) -> Used | None:
+        """What will be held on a node; None while no move touches it, and the state says all. Do not change it."""
+        return self._used.get(name)
+
     def pods_on(self, name: str) -> Iterator[Pod]:
         """The pods that will be on a node."""
         gone = self.departed.get(name, ())
