@@ -165,6 +165,9 @@ class PodStatus(Part, frozen=True, gc=True, weakref=True):
     conditions: tuple[PodCondition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resources: Resources | None = None
+    """What the pod as a whole has, where its spec asks for the pod as a whole."""
+    allocated_resources: Mapping[str, str] = {}
 
     def condition(self, type: str) -> PodCondition | None:  # noqa: A002 - the API's word
         """The condition of this type."""

@@ -110,6 +110,8 @@ class StatusWire(Wire):
     conditions: list[ConditionWire] = []
     container_statuses: list[ContainerStatusWire] = []
     init_container_statuses: list[ContainerStatusWire] = []
+    resources: Raw = Raw()
+    allocated_resources: Raw = Raw()
 
 
 class MetaWire(Wire):

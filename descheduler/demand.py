@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from cluster.objects import Container, Pod, PodSpec, PodStatus
+from cluster.pod import ContainerStatus
 from descheduler.memo import Memo
 from policy import quantities
 
@@ -18,12 +19,14 @@ CPU: Final = "cpu"
 MEMORY: Final = "memory"
 STORAGE: Final = "ephemeral-storage"
 PODS: Final = "pods"
+HUGE_PAGES: Final = "hugepages-"
 
 NOMINAL_CPU_MILLI: Final = 100
 NOMINAL_MEMORY_BYTES: Final = 200 * 1024 * 1024
 """What kube-scheduler assumes for a container that asks for nothing, when it compares how full nodes are."""
 
 Amounts = dict[str, int]
+Texts = Mapping[str, str]
 
 
 class HostPort(NamedTuple):
@@ -63,13 +66,65 @@ def held(pod: Pod) -> Demand:
     known = by_spec.get(id(pod.spec))
     if known is None:
         # The spec is kept beside the value, so that its identity stays taken while the entry exists.
-        known = by_spec[id(pod.spec)] = (pod.spec, _demand(pod.spec, _allocated(pod.status)))
+        known = by_spec[id(pod.spec)] = (pod.spec, _held(pod.spec, pod.status))
     return known[1]
 
 
-def _demand(spec: PodSpec, allocated: Mapping[str, Amounts]) -> Demand:
-    exact = _total(spec, allocated, {})
-    nominal = _total(spec, allocated, _nominal(spec))
+def _held(spec: PodSpec, status: PodStatus) -> Demand:
+    """Nearly always what is asked, and then the very same object: kubelets report on every container."""
+    asked, found = _ASKED.of(spec), _demand(spec, _Given(status))
+    return asked if found == asked else found
+
+
+class _Given:
+    """What kubelets report as given, against what specs ask: an in-place resize makes them differ for a while."""
+
+    def __init__(self, status: PodStatus | None = None) -> None:
+        self._infeasible = status is not None and _infeasible(status)
+        self._containers = {} if status is None else _reported(status)
+        self._whole = None if status is None else status.resources
+        self._whole_allocated = {} if status is None else status.allocated_resources
+
+    def container(self, container: Container, *, lasting: bool) -> Amounts:
+        """For a container that runs as long as the pod; init containers count with what they ask."""
+        status = self._containers.get(container.name) if lasting else None
+        asked = container.resources.requests
+        if status is None or status.resources is None:
+            return amounts(asked)
+        return self._effective(asked, status.resources.requests, status.allocated_resources)
+
+    def whole(self, spec: PodSpec) -> Amounts:
+        """Of what is set for the pod as a whole. Cpu, memory and huge pages can be; nothing else counts."""
+        asked = {name: text for name, text in spec.resources.requests.items() if _for_whole_pods(name)}
+        if self._whole is None or not asked:
+            return amounts(asked)
+        found = self._effective(spec.resources.requests, self._whole.requests, self._whole_allocated)
+        return {name: found.get(name, 0) for name in asked}
+
+    def _effective(self, asked: Texts, actuated: Texts, allocated: Texts) -> Amounts:
+        """The largest, but a resize that the kubelet calls infeasible is not going to happen."""
+        total = {} if self._infeasible else amounts(asked)
+        _raise(total, amounts(actuated))
+        _raise(total, amounts(allocated))
+        return total
+
+
+def _reported(status: PodStatus) -> dict[str, ContainerStatus]:
+    return {it.name: it for it in (*status.container_statuses, *status.init_container_statuses)}
+
+
+def _infeasible(status: PodStatus) -> bool:
+    found = status.condition("PodResizePending")
+    return found is not None and found.reason == "Infeasible"
+
+
+def _for_whole_pods(name: str) -> bool:
+    return name in {CPU, MEMORY} or name.startswith(HUGE_PAGES)
+
+
+def _demand(spec: PodSpec, given: _Given) -> Demand:
+    exact = _total(spec, given, {})
+    nominal = _total(spec, given, _nominal(spec, exact))
     extended = {name: amount for name, amount in exact.items() if name not in {CPU, MEMORY, STORAGE, PODS} and amount}
     return Demand(
         cpu=exact.get(CPU, 0),
@@ -82,49 +137,39 @@ def _demand(spec: PodSpec, allocated: Mapping[str, Amounts]) -> Demand:
     )
 
 
-def _total(spec: PodSpec, allocated: Mapping[str, Amounts], missing: Amounts) -> Amounts:
+def _total(spec: PodSpec, given: _Given, missing: Amounts) -> Amounts:
     """Containers run together with sidecars; init containers run one at a time beside the sidecars before them."""
     running: Amounts = {}
     for container in spec.containers:
-        _add(running, _asked(container, allocated, missing))
+        _add(running, missing | given.container(container, lasting=True))
     sidecars: Amounts = {}
     peak: Amounts = {}
     for container in spec.init_containers:
-        asked = _asked(container, allocated, missing)
-        if container.restart_policy == "Always":
+        lasting = container.restart_policy == "Always"
+        asked = missing | given.container(container, lasting=lasting)
+        if lasting:
             _add(sidecars, asked)
             _add(running, asked)
             _raise(peak, sidecars)
         else:
             _raise(peak, _sum(sidecars, asked))
     _raise(running, peak)
-    running.update(amounts(spec.resources.requests))  # set for the pod as a whole, these count instead
+    running.update(given.whole(spec))  # set for the pod as a whole, these count instead
     _add(running, amounts(spec.overhead))
     return running
 
 
-def _asked(container: Container, allocated: Mapping[str, Amounts], missing: Amounts) -> Amounts:
-    asked = amounts(container.resources.requests)
-    _raise(asked, allocated.get(container.name, {}))
-    for name, amount in missing.items():
-        asked.setdefault(name, amount)
-    return asked
-
-
-def _nominal(spec: PodSpec) -> Amounts:
-    """No assumption is needed for what the pod as a whole asks for."""
+def _nominal(spec: PodSpec, exact: Amounts) -> Amounts:
+    """Assumed for containers that do not say; where the pod as a whole says something, only for what nobody says."""
     assumed = {CPU: NOMINAL_CPU_MILLI, MEMORY: NOMINAL_MEMORY_BYTES}
-    return {name: amount for name, amount in assumed.items() if name not in spec.resources.requests}
+    if not any(_for_whole_pods(name) for name in spec.resources.requests):
+        return assumed
+    return {name: amount for name, amount in assumed.items() if name not in exact}
 
 
 def amounts(texts: Mapping[str, str]) -> Amounts:
     """Quantities as numbers: thousandths for cpu, whole units for everything else."""
     return {name: quantities.milli(text) if name == CPU else quantities.value(text) for name, text in texts.items()}
-
-
-def _allocated(status: PodStatus) -> dict[str, Amounts]:
-    statuses = status.container_statuses + status.init_container_statuses
-    return {it.name: amounts(it.allocated_resources) for it in statuses if it.allocated_resources}
 
 
 def _host_ports(spec: PodSpec) -> Iterable[HostPort]:
@@ -152,8 +197,9 @@ def _raise(total: Amounts, least: Mapping[str, int]) -> None:
 
 
 def _by_spec(status: PodStatus) -> dict[int, tuple[PodSpec, Demand]] | None:
-    return {} if _allocated(status) else None
+    told = any(it.resources is not None for it in _reported(status).values())
+    return {} if told or status.resources is not None else None
 
 
-_ASKED: Memo[PodSpec, Demand] = Memo(lambda spec: _demand(spec, {}))
+_ASKED: Memo[PodSpec, Demand] = Memo(lambda spec: _demand(spec, _Given()))
 _HELD: Memo[PodStatus, dict[int, tuple[PodSpec, Demand]] | None] = Memo(_by_spec)
