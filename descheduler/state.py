@@ -99,17 +99,22 @@ class ClusterState:
         return pod.metadata.controller
 
     def workload(self, pod: Pod) -> Workload | None:
-        """The controller at the top: the Deployment above the ReplicaSet. None for a pod on its own."""
+        """The controller that people scale and annotate: for a ReplicaSet what stands above it, usually a Deployment,
+        for everything else the owner itself. None for a pod on its own.
+        """
         owner = pod.metadata.controller
         if owner is None:
             return None
-        direct = self.controllers.get(owner.uid)
-        if direct is None:
-            return workload.unknown(owner, pod.metadata.namespace)
-        above = direct.object.metadata.controller if direct.object is not None else None
-        if above is None:
+        direct = self._controlled_by(owner, pod.metadata.namespace)
+        if not isinstance(direct.object, ReplicaSet):
             return direct
-        return self.controllers.get(above.uid) or workload.unknown(above, pod.metadata.namespace)
+        above = direct.object.metadata.controller
+        return direct if above is None else self._controlled_by(above, pod.metadata.namespace)
+
+    def _controlled_by(self, owner: OwnerReference, namespace: str) -> Workload:
+        """An owner reference is what the creator of a pod wrote: it reaches no other namespace."""
+        found = self.controllers.get(owner.uid)
+        return found if found is not None and found.namespace == namespace else workload.unknown(owner, namespace)
 
     def siblings(self, found: Workload) -> Iterator[tuple[Key, Pod]]:
         """Pods of a workload, all of its ReplicaSets included."""

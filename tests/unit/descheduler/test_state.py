@@ -137,3 +137,19 @@ def _some(rng: random.Random, kind: str, name: str) -> object:
         spec={"affinity": anti} if rng.random() < 0.2 else None,
         status={"phase": rng.choice(("Running", "Running", "Failed"))},
     )
+
+
+def test_the_workload_of_a_statefulset_is_the_statefulset_whoever_made_it() -> None:
+    pod = build.pod("db-0", on="a", of=build.owner("StatefulSet", "db"))
+    made_by_operator = {"ownerReferences": [build.owner("Database", "db")]}
+    state = build.state(pod, build.thing("StatefulSet", "db", metadata=made_by_operator))
+    assert (found := state.workload(pod)) is not None
+    assert found.text == "StatefulSet default/db"
+    assert [key for key, _ in state.siblings(found)] == [("default", "db-0")]
+
+
+def test_an_owner_reference_reaches_no_other_namespace() -> None:
+    pod = build.pod("x", on="a", namespace="mine", of=build.owner("StatefulSet", "db", "theirs"))
+    state = build.state(pod, build.thing("StatefulSet", "db", "theirs"))
+    assert (found := state.workload(pod)) is not None
+    assert (found.namespace, found.object) == ("mine", None)
