@@ -124,7 +124,8 @@ def _take_placement(spec: SpecWire, pod_name: str) -> tuple[str, str, tuple[str,
         if volume.persistent_volume_claim is not None:
             claims.append(volume.persistent_volume_claim.claim_name)
             volume.persistent_volume_claim.claim_name = ""
-        volume.name = ""
+        if volume.host_path is None and not bytes(volume.empty_dir):
+            volume.name = ""
     return node, pod_name if hostname == pod_name else hostname, tuple(claims)
 
 

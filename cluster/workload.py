@@ -117,10 +117,18 @@ class OnPodCondition(Part, frozen=True):
     status: str = "True"
 
 
+class OnExitCodes(Part, frozen=True):
+    """Exit codes that a failure rule looks for: In or NotIn these."""
+
+    operator: str = ""
+    values: tuple[int, ...] = ()
+
+
 class FailureRule(Part, frozen=True):
-    """What a failed pod means for its Job: Ignore, Count, FailJob, FailIndex."""
+    """What a failed pod means for its Job: Ignore, Count, FailJob, FailIndex. It looks at one of the two."""
 
     action: str = ""
+    on_exit_codes: OnExitCodes | None = None
     on_pod_conditions: tuple[OnPodCondition, ...] = ()
 
 

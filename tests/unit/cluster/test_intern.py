@@ -104,6 +104,7 @@ SPEC_CHANGES = {
     "toleration": put("spec", "tolerations", 0, "tolerationSeconds", value=1),
     "spread": put("spec", "topologySpreadConstraints", 0, "maxSkew", value=2),
     "volume-kind": put("spec", "volumes", 0, value={"name": "config", "emptyDir": {"medium": "Memory"}}),
+    "local-volume-name": put("spec", "volumes", 0, value={"name": "scratch", "emptyDir": {}}),
     "resource-claim": put("spec", "resourceClaims", value=[{"name": "gpu", "resourceClaimName": "g"}]),
     "scheduling-gate": put("spec", "schedulingGates", value=[{"name": "wait"}]),
     "readiness-gate": put("spec", "readinessGates", value=[{"conditionType": "lb"}]),
@@ -159,7 +160,7 @@ def reference_spec(body: Object) -> PodSpec:
     """The spec decoded plainly, without the shallow form: what interning must give as well."""
     spec = copy.deepcopy(body["spec"])
     for volume in spec.get("volumes", ()):
-        if "ephemeral" not in volume:
+        if not volume.keys() & {"ephemeral", "emptyDir", "hostPath"}:
             volume.pop("name", None)
     if spec.get("affinity", {}).get("nodeAffinity", 0) is None:
         spec["affinity"].pop("nodeAffinity")
