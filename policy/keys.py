@@ -19,6 +19,11 @@ ZONE: Final = "topology.kubernetes.io/zone"
 CAPACITY: Final = "node.kubernetes.io/capacity"
 POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 MIRROR_POD: Final = "kubernetes.io/config.mirror"
+DEPLOYMENT_REVISION: Final = "deployment.kubernetes.io/revision"
+CONTROLLER_REVISION_HASH: Final = "controller-revision-hash"
+POD_INDEX: Final = "apps.kubernetes.io/pod-index"
+JOB_INDEX_FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-failure-count"
+UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"
 
 # Opt-outs of other projects on pods, all honoured.
 DESCHEDULER_EVICT: Final = "descheduler.alpha.kubernetes.io/evict"
@@ -45,7 +50,7 @@ class Keys:
     maintenance: str
     """Node label: drain this node."""
     rescheduling: str
-    """Pod, workload and namespace label or annotation, node annotation: opt in or out."""
+    """Pod, workload, namespace and node label or annotation: opt in or out; a node can only opt out."""
     spot: str
     """Pod, workload and namespace annotation: placement intent."""
     spot_percentage: str

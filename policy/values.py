@@ -17,12 +17,13 @@ LABEL_VALUE_MAX: Final = 63
 DNS_LABEL_MAX: Final = 63
 NAME_MAX: Final = 253
 _HASH_CHARACTERS: Final = 10  # 40 bits: two long node names of one cluster never meet
-_INT32_MAX: Final = 2**31 - 1  # what `spec.replicas` holds
+INT32_MAX: Final = 2**31 - 1  # what `spec.replicas` and the costs of pods hold
 
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 _DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _COUNT = re.compile(r"0|[1-9][0-9]{0,9}")
+_COST = re.compile(r"0|-?[1-9][0-9]{0,9}")
 _UID = re.compile(r"[A-Za-z0-9-]{1,128}")
 _MIGRATION_ID = re.compile(r"migration-([0-9]{13})-([a-z0-9]{1,10})")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
@@ -111,8 +112,20 @@ def migration_status(key: str, value: str) -> MigrationStatus | Malformed:
 
 
 def safe_to_evict(key: str, value: str) -> SafeToEvict | Malformed:
-    """Foreign: a malformed value is for the caller to read as `false`, the careful side."""
+    """Foreign: what its own reader passes over, such as `False`, is passed over here as well, and told."""
     return _member(SafeToEvict, key, value)
+
+
+def flag(key: str, value: str) -> bool | Malformed:
+    """Foreign: keys that are `true` or `false`."""
+    return value == "true" if value in {"true", "false"} else Malformed(key, value, "'true' or 'false'")
+
+
+def cost(key: str, value: str) -> int | Malformed:
+    """Foreign: what deleting or evicting a pod costs, a 32-bit integer without leading zeros or plus."""
+    if _COST.fullmatch(value) is None or not -INT32_MAX - 1 <= int(value) <= INT32_MAX:
+        return Malformed(key, value, f"a whole number from {-INT32_MAX - 1} to {INT32_MAX}")
+    return int(value)
 
 
 def spot_percentage(key: str, value: str) -> int | Malformed:
@@ -122,7 +135,7 @@ def spot_percentage(key: str, value: str) -> int | Malformed:
 
 def min_on_demand(key: str, value: str) -> int | Malformed:
     """Replicas that stay on on-demand."""
-    return _count(key, value, at_most=_INT32_MAX)
+    return _count(key, value, at_most=INT32_MAX)
 
 
 def do_not_disrupt(key: str, value: str) -> bool | timedelta | Malformed:

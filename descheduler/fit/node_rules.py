@@ -157,3 +157,12 @@ def _found(labels: Mapping[str, str], key: str) -> str:
 def _shown(term: NodeSelectorTerm) -> str:
     rules = (*term.match_expressions, *term.match_fields)
     return "(" + ", ".join(f"{it.key} {it.operator} {','.join(it.values)}".rstrip() for it in rules) + ")"
+
+
+def asked(spec: PodSpec) -> str:
+    """What the pod asks of a node's labels and name, as people would write it."""
+    labels = ", ".join(f"{key}={value}" for key, value in spec.node_selector.items())
+    required = required_affinity(spec)
+    terms = " or ".join(_shown(term) for term in required.node_selector_terms) if required is not None else ""
+    told = (("nodeSelector", labels), ("required node affinity", terms))
+    return " and ".join(f"{name} {text}" for name, text in told if text)

@@ -1,0 +1,121 @@
+"""What the guards look at: the context of one pass, and one pod in it.   Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from cluster.objects import Pod, PodMigration
+from descheduler.node_state import Key, NodeState
+from descheduler.state import ClusterState
+from descheduler.workload import Workload
+from policy import placement, windows
+from policy.keys import Keys
+from policy.placement import Decision, Metadata
+from policy.settings import Settings
+
+
+@dataclass(frozen=True)
+class Context:
+    """One pass. Make a new one for the next: what is worked out once here holds only while the state stands still."""
+
+    state: ClusterState
+    settings: Settings
+    keys: Keys
+    now: datetime
+    cooldowns: Mapping[str, datetime]
+    """Until when a workload rests, by its UID."""
+
+    @cached_property
+    def window_is_open(self) -> bool:
+        """Whether voluntary moves may start now."""
+        return windows.is_open(self.settings.windows, self.now)
+
+    @cached_property
+    def next_window(self) -> datetime | None:
+        """When that changes."""
+        return windows.next_change(self.settings.windows, self.now)
+
+    @cached_property
+    def moving(self) -> Mapping[Key, PodMigration]:
+        """Open migrations by the pod they move and by the pod that takes its place."""
+        return {key: found for found in self.state.open_migrations() for key in _pods_of(found)}
+
+    @cached_property
+    def moves_of(self) -> Mapping[str, tuple[Key, ...]]:
+        """Pods that are moving, by UID of their workload."""
+        found: dict[str, tuple[Key, ...]] = {}
+        for key, migration in self.moving.items():
+            uid = self._workload_uid(key, migration)
+            found[uid] = (*found.get(uid, ()), key)
+        return found
+
+    @cached_property
+    def unready(self) -> dict[str, tuple[Key, ...]]:
+        """For the guards: pods that are not Ready, by UID of their StatefulSet, filled in as it is asked for."""
+        return {}
+
+    @cached_property
+    def suited(self) -> dict[int, tuple[str, ...]]:
+        """For the guards: the first two nodes that a spec selects, by identity of the spec; filled in likewise."""
+        return {}
+
+    def _workload_uid(self, key: Key, migration: PodMigration) -> str:
+        resolved = migration.status.resolved
+        if resolved is not None and resolved.workload is not None:
+            return resolved.workload.uid
+        pod = self.state.pods.get(key)
+        found = self.state.workload(pod) if pod is not None else None
+        return found.uid if found is not None else ""
+
+
+class Case:
+    """One pod, with what several guards ask about it worked out at most once."""
+
+    def __init__(self, pod: Pod, context: Context) -> None:
+        self.pod = pod
+        self.context = context
+
+    @cached_property
+    def workload(self) -> Workload | None:
+        """The controller at the top."""
+        return self.context.state.workload(self.pod)
+
+    @cached_property
+    def node(self) -> NodeState | None:
+        """Where it runs."""
+        return self.context.state.nodes.get(self.pod.node_name)
+
+    @cached_property
+    def decision(self) -> Decision:
+        """What pod, workload, namespace and settings say."""
+        namespace = self.context.state.namespaces.get(self.pod.metadata.namespace)
+        subject = placement.Subject(
+            namespace_name=self.pod.metadata.namespace,
+            pod=self.pod.metadata,
+            workload=self._annotated(),
+            namespace=namespace.metadata if namespace is not None else None,
+        )
+        return placement.decide(subject, keys=self.context.keys, settings=self.context.settings)
+
+    @property
+    def since(self) -> datetime | None:
+        """When the pod started, or was made if the kubelet has not said."""
+        return self.pod.start_time or self.pod.metadata.creation_timestamp
+
+    def _annotated(self) -> Metadata | None:
+        """The object on which people annotate a workload: of a ReplicaSet with something unknown above it, itself."""
+        owner, top = self.pod.metadata.controller, self.workload
+        if owner is None or top is None or top.object is not None:
+            return top
+        direct = self.context.state.controllers.get(owner.uid)
+        return direct if direct is not None and direct.namespace == top.namespace else top
+
+
+def _pods_of(migration: PodMigration) -> Iterator[Key]:
+    namespace, replacement = migration.metadata.namespace, migration.status.replacement
+    yield namespace, migration.spec.pod_ref.name
+    if replacement is not None and replacement.name:
+        yield namespace, replacement.name

@@ -1,0 +1,154 @@
+"""Guards of where and how a pod runs at the moment.   Each returns the sentence, or None."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Final
+
+from cluster.objects import PodSpec
+from descheduler.fit import node_rules
+from descheduler.guards import wishes
+from descheduler.guards.case import Case, Context
+from descheduler.node_state import NodeState
+from policy import durations, keys, values
+
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+
+
+def terminating(case: Case) -> str | None:
+    """It is on its way out already."""
+    at = case.pod.metadata.deletion_timestamp
+    return f"it ends by {values.format_time(at)}" if at is not None else None
+
+
+def excluded_namespace(case: Case) -> str | None:
+    """Listed in the settings. `enabled` on the pod, its workload or the namespace itself is nearer and goes before
+    the list; a drain empties its node all the same.
+    """
+    origin = case.decision.origins["rescheduling"]
+    name = case.pod.metadata.namespace
+    return f"{name} is among excludedNamespaces" if origin.key == "excludedNamespaces" else None
+
+
+def priority_too_high(case: Case) -> str | None:
+    """Whoever gave it that priority wants it disturbed last."""
+    priority, threshold = case.pod.spec.priority, case.context.settings.limits.priority_threshold
+    if priority < threshold:
+        return None
+    named = f" ({case.pod.spec.priority_class_name})" if case.pod.spec.priority_class_name else ""
+    return f"its priority is {priority}{named}, limits.priorityThreshold is {threshold}"
+
+
+def too_young(case: Case) -> str | None:
+    """It has just come; a pod that moves from pass to pass never does its work."""
+    least = case.context.settings.limits.min_pod_age
+    if not least:
+        return None
+    if case.since is None:
+        return "it has not started yet"
+    age = case.context.now - case.since
+    if age >= least:
+        return None
+    return f"it started {_seconds(age.total_seconds())} ago, limits.minPodAge is {durations.text_of(least)}"
+
+
+def not_ready(case: Case) -> str | None:
+    """Moving it would hide its trouble, and there is nothing to compare its new place with."""
+    if case.pod.ready:
+        return None
+    found = case.pod.status.condition("Ready")
+    why = f" ({found.reason})" if found is not None and found.reason else ""
+    return f"it is {case.pod.status.phase or 'not started'} and not Ready{why}"
+
+
+def already_migrating(case: Case) -> str | None:
+    """A PodMigration that is not over moves it, or made it."""
+    migration = case.context.moving.get(case.pod.metadata.key)
+    if migration is None:
+        return None
+    uid = case.pod.metadata.uid
+    replacement = migration.status.replacement
+    if replacement is not None and replacement.name == case.pod.metadata.name and replacement.uid in {"", uid}:
+        return f"it is the replacement in PodMigration {migration.metadata.name}, which is not over"
+    if migration.spec.pod_ref.uid in {"", uid}:
+        return f"PodMigration {migration.metadata.name} is moving it"
+    return None
+
+
+def cooling_down(case: Case) -> str | None:
+    """The last move of its workload failed or came back to its source, so the next would most likely too."""
+    namespace, name = case.pod.metadata.key
+    uid = case.workload.uid if case.workload is not None else f"{namespace}/{name}"
+    until = case.context.cooldowns.get(uid)
+    if until is None or until <= case.context.now:
+        return None
+    what = case.workload.text if case.workload is not None else "it"
+    return f"the last move of {what} did not help; it rests until {values.format_time(until)}"
+
+
+def outside_window(case: Case) -> str | None:
+    """Settings say when moves may start; a drain and an interruption have their own time."""
+    if case.context.window_is_open:
+        return None
+    opens = case.context.next_window
+    return f"none of the {len(case.context.settings.windows)} windows lets moves start" + (
+        f" before {values.format_time(opens)}" if opens is not None else ", nor will any"
+    )
+
+
+def local_storage(case: Case) -> str | None:
+    """hostPath, or emptyDir on disk: what it keeps there would be lost or left behind. emptyDir in memory holds
+    nothing back, as the autoscaler sees it. A drain takes such pods, as `kubectl drain --delete-emptydir-data` does.
+    """
+    local = [
+        it
+        for it in case.pod.spec.volumes
+        if it.host_path is not None or (it.empty_dir is not None and it.empty_dir.medium != "Memory")
+    ]
+    if not local:
+        return None
+    may_go = wishes.may_lose_volumes(case.pod)
+    held = next((it for it in local if may_go is not None and it.name not in may_go), None)
+    if held is None:
+        return None
+    kind = "hostPath" if held.host_path is not None else "emptyDir"
+    return f"{kind} volume {held.name}; {keys.SAFE_TO_EVICT_LOCAL_VOLUMES}: {held.name} would let it go"
+
+
+def foreign_scheduler(case: Case) -> str | None:
+    """Another scheduler places it, by rules we cannot foresee. A drain needs no more than a node that has room."""
+    name = case.pod.spec.scheduler_name
+    return f"schedulerName is {name}" if name not in {"", DEFAULT_SCHEDULER} else None
+
+
+def resource_claims(case: Case) -> str | None:
+    """Where its devices are free is not known here, so no better place can be proven."""
+    names = ", ".join(it.name for it in case.pod.spec.resource_claims)
+    return f"resourceClaims {names}" if names else None
+
+
+def pinned(case: Case) -> str | None:
+    """Its own selector ties it to its node: there is no other place to compare. A drain asks what fits, as always."""
+    spec, here = case.pod.spec, case.node
+    if here is None or here.node is None or not (spec.node_selector or node_rules.required_affinity(spec)):
+        return None
+    if _suited(spec, case.context) != (here.name,):
+        return None
+    return f"only {here.name} has what it asks for: {node_rules.asked(spec)}"
+
+
+def _suited(spec: PodSpec, context: Context) -> tuple[str, ...]:
+    """The first two nodes that the spec selects. Few specs select fewer, so the search is short for most."""
+    known = context.suited.get(id(spec))
+    if known is None:
+        found = (it.name for it in context.state.nodes.values() if it.node is not None and _selects(spec, it))
+        known = context.suited[id(spec)] = tuple(itertools.islice(found, 2))
+    return known
+
+
+def _selects(spec: PodSpec, found: NodeState) -> bool:
+    return found.node is not None and node_rules.wanted(spec, found.node)
+
+
+def _seconds(length: float) -> str:
+    return f"{int(length)}s"
