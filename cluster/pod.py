@@ -49,8 +49,8 @@ class EmptyDir(Part, frozen=True):
 
 
 class Volume(Part, frozen=True):
-    """What kind of volume, at most one of these. The name is kept where somebody refers to it: the API derives a claim's
-    name from that of a generic ephemeral volume, and annotations list local volumes (emptyDir, hostPath) by name.
+    """What kind of volume, at most one of these. The name is kept where somebody refers to it: the API derives a
+    claim's name from that of a generic ephemeral volume, and annotations list local ones (emptyDir, hostPath).
 
     Claim names are in `Pod.claims`. Of kinds without meaning for a move (secret, configMap, projected) nothing is
     kept: all fields are None.

@@ -53,6 +53,11 @@ class Context:
         return found
 
     @cached_property
+    def decisions(self) -> dict[tuple[int, int, str, str], Decision]:
+        """For the guards: intents by identity of labels and annotations, owner and namespace, as they are asked for."""
+        return {}
+
+    @cached_property
     def unready(self) -> dict[str, tuple[Key, ...]]:
         """For the guards: pods that are not Ready, by UID of their StatefulSet, filled in as it is asked for."""
         return {}
@@ -90,7 +95,15 @@ class Case:
 
     @cached_property
     def decision(self) -> Decision:
-        """What pod, workload, namespace and settings say."""
+        """What pod, workload, namespace and settings say; the same for pods that share all of these."""
+        meta, owner = self.pod.metadata, self.pod.metadata.controller
+        key = (id(meta.labels), id(meta.annotations), owner.uid if owner is not None else "", meta.namespace)
+        known = self.context.decisions.get(key)
+        if known is None:
+            known = self.context.decisions[key] = self._decide()
+        return known
+
+    def _decide(self) -> Decision:
         namespace = self.context.state.namespaces.get(self.pod.metadata.namespace)
         subject = placement.Subject(
             namespace_name=self.pod.metadata.namespace,
