@@ -99,6 +99,13 @@ def stateful_set(
     return workload
 
 
+def daemon_set(name: str, *, annotations: Mapping[str, str] | None = None, **options: Any) -> Object:
+    """A DaemonSet; `annotations` go to its pods."""
+    workload = _workload("DaemonSet", name, 1, annotations, options)
+    del workload["spec"]["replicas"]
+    return workload
+
+
 def job(name: str, *, completions: int = 1, annotations: Mapping[str, str] | None = None, **options: Any) -> Object:
     template = _template(name, annotations, {"restartPolicy": "Never", **options})
     spec = {"completions": completions, "parallelism": completions, "template": template}
