@@ -53,8 +53,9 @@ class Serving:
             return 0, str(failure)
         return answer.status, answer.data.decode()
 
-    def connection(self) -> http.client.HTTPSConnection:
-        context = ssl.create_default_context(cadata=self.ca)
+    def connection(self, ca: str | None = None) -> http.client.HTTPSConnection:
+        """Not opened yet; `ca` is trusted in the place of the test bed's."""
+        context = ssl.create_default_context(cadata=ca or self.ca)
         return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=10, context=context)
 
     def post(self, body: bytes, *, method: str = "POST", path: str = "/mutate", **headers: str) -> tuple[int, bytes]:
@@ -155,13 +156,18 @@ def hook_name(namespace: str) -> str:
 
 
 @contextlib.contextmanager
-def configured(bed: ControlPlane, kube: Api, namespace: str, url: str) -> Iterator[Object]:
-    """The shipped configuration, led to the process and narrowed to the namespace of the test."""
+def configured(
+    bed: ControlPlane, kube: Api, namespace: str, url: str, *, bundle: bytes | None = None
+) -> Iterator[Object]:
+    """The shipped configuration, led to the process and narrowed to the namespace of the test.
+
+    It trusts the CA of the test bed, or `bundle`; an empty one leaves that to certs.
+    """
     body: Object = yaml.safe_load((MANIFESTS / "webhook" / "configuration.yaml").read_text())
     body["metadata"]["name"] = namespace
     body["webhooks"][0]["name"] = hook_name(namespace)  # by which the API server counts
-    bundle = base64.b64encode(bed.layout.ca.bundle()).decode()
-    body["webhooks"][0]["clientConfig"] = {"url": url, "caBundle": bundle}
+    trusted = bed.layout.ca.bundle() if bundle is None else bundle
+    body["webhooks"][0]["clientConfig"] = {"url": url, "caBundle": base64.b64encode(trusted).decode()}
     only = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [namespace]}
     body["webhooks"][0]["namespaceSelector"]["matchExpressions"].append(only)
     yield kube.create("mutatingwebhookconfigurations", body)
