@@ -3,6 +3,7 @@
 The only module that knows gunicorn. It decides nothing about requests.
 """
 
+import asyncio
 import logging
 import os
 import ssl
@@ -14,6 +15,7 @@ from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from gunicorn.glogging import Logger as GunicornLogger  # type: ignore[import-untyped]
 from gunicorn.workers.gasgi import ASGIWorker  # type: ignore[import-untyped]
 
+from webhook import peers
 from webhook.server import Application
 
 KEEPALIVE_SECONDS: Final = 120
@@ -70,6 +72,11 @@ class Worker(ASGIWorker):  # type: ignore[misc]
     From then on every answer closes its connection, so the API server takes its next review elsewhere. Connections
     that are idle stay open until it closes them or the grace ends: closing one could cross a review on its way.
     """
+
+    def _setup_event_loop(self) -> None:
+        """Called by gunicorn, which would wait for ever for a peer that does not say what it wants."""
+        self.loop = peers.Loop(peers.Patience(silent=KEEPALIVE_SECONDS))
+        asyncio.set_event_loop(self.loop)
 
     def handle_exit_signal(self) -> None:
         """SIGTERM."""

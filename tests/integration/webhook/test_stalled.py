@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
+from testbed.waiting import eventually
 from tests.integration.webhook.serving import Serving
 from tests.unit.webhook import building
 
@@ -74,6 +75,8 @@ def _waits(peer: socket.socket) -> bool:
         peer.recv(1)
     except (BlockingIOError, ssl.SSLWantReadError):
         return True
+    except OSError:
+        return False
     return False
 
 
@@ -87,3 +90,10 @@ def test_stalled_peers_delay_nobody(namespace: str, webhook: Serving) -> None:
         with stalled(webhook):
             delays.append(longest(webhook, good) - undisturbed)
     assert delays[-1] < DELAY_SECONDS, delays
+
+
+def test_peers_that_do_not_come_to_the_point_are_hung_up_on(webhook: Serving) -> None:
+    with ExitStack() as stack:
+        peers = [make(webhook, stack) for make in PEERS]
+        eventually(lambda: [_waits(peer) for peer in peers], until=lambda waits: not any(waits), what="their end")
+    assert '"level":"error"' not in webhook.log

@@ -137,9 +137,10 @@ def test_a_body_that_is_no_review(status: int, incoming: list[Message]) -> None:
     assert b"allowed" not in found.body
 
 
-def test_a_body_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("said", [[], [piece(b"{", more=True)]], ids=["nothing of it came", "it does not end"])
+def test_a_body_that_is_late_is_given_up(monkeypatch: pytest.MonkeyPatch, said: list[Message]) -> None:
     monkeypatch.setattr(server, "BODY_SECONDS", 0.01)
-    assert ask(application(World()), [piece(b"{", more=True)]).status == 408
+    assert ask(application(World()), said).status == 408
 
 
 @pytest.mark.parametrize("before", [[], [piece(b"{", more=True)]], ids=["at once", "in the middle"])
