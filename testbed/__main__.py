@@ -1,6 +1,7 @@
 """`python -m testbed`: a control plane of your own on loopback."""
 
 import argparse
+import asyncio
 import io
 import os
 import signal
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from testbed import bed, binaries, build, folder, golang, install, pins, process, progress
+from testbed import balancer, bed, binaries, build, folder, golang, install, kubelet, pins, process, progress
 
 DEFAULT_DIR = Path(".testbed/dev")
 EXPECTED = (folder.Refused, bed.DidNotStart, build.BuildFailed, golang.NoToolchain, install.NotInstalled)
@@ -45,16 +46,16 @@ def _up(options: argparse.Namespace) -> int:
 
 
 def _install(options: argparse.Namespace) -> int:
-    for line in install.install(bed.attach(options.dir), options.manifests):
-        print(line)
+    install.install(bed.attach(options.dir), options.manifests, tell=lambda line: print(line, flush=True))
     return 0
 
 
 def _status(options: argparse.Namespace) -> int:
     running = bed.attach(options.dir)
-    status = running.status()
+    status, ports = install.status(running), install.ports_of(running)
+    width = max(26, *map(len, status))
     for name, pid in status.items():
-        print(f"{name:<26} {'pid ' + str(pid) if pid else 'not running':<12} {running.ports.get(name, '')}".rstrip())
+        print(f"{name:<{width}} {'pid ' + str(pid) if pid else 'not running':<12} {ports.get(name, '')}".rstrip())
     print(f"KUBECONFIG={running.kubeconfig}")
     return 0 if all(status.values()) else 1
 
@@ -81,6 +82,16 @@ def _guard(options: argparse.Namespace) -> int:
     """Wait for the owner to end, in whatever way, and clean up after it."""
     process.wait_for_end(options.owner)
     bed.down(options.dir)
+    return 0
+
+
+def _kubelet(options: argparse.Namespace) -> int:
+    kubelet.run(bed.attach(options.dir), tell=lambda line: print(line, flush=True))
+    return 0
+
+
+def _kube_proxy(options: argparse.Namespace) -> int:
+    asyncio.run(balancer.serve(balancer.read(install.routes_file(bed.attach(options.dir)))))
     return 0
 
 
@@ -123,7 +134,9 @@ def _parser() -> argparse.ArgumentParser:
     start = command("up", _up, "start a control plane; the last line printed is its KUBECONFIG")
     start.add_argument("--nodes", type=_count, default=3, metavar="N", help="on-demand nodes (%(default)s)")
     start.add_argument("--spot", type=_count, default=3, metavar="N", help="spot nodes (%(default)s)")
-    product = command("install", _install, "apply the product's manifests and start its processes")
+    product = command(
+        "install", _install, "apply the product's manifests, run its Deployments and wait until they are ready"
+    )
     product.add_argument("--manifests", type=Path, default=install.MANIFESTS, help="a kustomize folder")
     command("status", _status, "list the components; exit 1 if one does not run")
     logs = command("logs", _logs, "print the end of the logs")
@@ -133,6 +146,8 @@ def _parser() -> argparse.ArgumentParser:
     stop.add_argument("--all", action="store_true", help=f"every test bed below {DEFAULT_DIR.parent}")
     guard = command("guard", _guard, "take a control plane down when its owner ends (used by `up` itself)")
     guard.add_argument("--owner", type=int, required=True, metavar="PID")
+    command("kubelet", _kubelet, "keep the volumes of installed processes up to date (used by `install` itself)")
+    command("kube-proxy", _kube_proxy, "lead Services to installed processes (used by `install` itself)")
     show = command("demo", _demo, "show the main job on a control plane of its own, then remove it")
     show.add_argument("--pause", type=float, default=None, help="seconds to stay on the last picture")
     built = command("binaries", _show_binaries, "find or build the binaries")

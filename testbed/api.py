@@ -161,6 +161,8 @@ def connect(kubeconfig: Path, *, server: str | None = None, token: str | None = 
     if token is None and "client-certificate-data" in user:
         _load_certificate(context, user)
     pool = urllib3.PoolManager(maxsize=20, ssl_context=context)
+    if token is None and "tokenFile" in user:
+        token = Path(user["tokenFile"]).read_text()
     return Api(server or cluster["server"], pool, token or user.get("token"))
 
 

@@ -73,7 +73,7 @@ class ControlPlane:
 
     def status(self) -> dict[str, int | None]:
         """The pid of every component; None for one that does not run."""
-        found = {name: proc.pid for name, proc in process.running(self.home)}
+        found = {name: proc.pid for name, proc in process.mains(self.home).items()}
         wanted = dict.fromkeys(layout.commands(self.layout, self.ports, self.binaries))
         return {**wanted, **found}
 
@@ -178,7 +178,7 @@ def _start_guard(home: Path, owner: int) -> None:
     logs = layout.Layout(home).logs
     logs.mkdir()
     guard = [sys.executable, "-m", "testbed", "guard", "--dir", str(home), "--owner", str(owner)]
-    process.start("guard", guard, home=home, log=logs / "guard.log", env=_importable(os.environ))
+    process.start("guard", guard, home=home, log=logs / "guard.log", env=importable(os.environ))
 
 
 def _start_on_free_ports(home: Path, binaries: Binaries) -> ControlPlane:
@@ -273,7 +273,7 @@ def _clear_leftovers(home: Path) -> None:
 def _stop_all(home: Path, *, spare: str = "") -> list[str]:
     found = [(name, proc) for name, proc in process.running(home) if name != spare]
     process.stop([proc for _, proc in found], grace_seconds=STOP_GRACE_SECONDS)
-    return sorted(name for name, _ in found)
+    return sorted({name for name, _ in found})
 
 
 def _remember(bed: ControlPlane, *, ready: bool) -> None:
@@ -281,6 +281,6 @@ def _remember(bed: ControlPlane, *, ready: bool) -> None:
     folder.write_state(bed.home, {"ready": ready, "ports": dict(bed.ports), "binaries": binaries})
 
 
-def _importable(environ: Mapping[str, str]) -> dict[str, str]:
+def importable(environ: Mapping[str, str]) -> dict[str, str]:
     """So that `python -m testbed` is found whatever the working directory is."""
     return {**environ, "PYTHONPATH": str(Path(__file__).parent.parent)}

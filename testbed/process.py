@@ -54,6 +54,14 @@ def running(home: Path) -> list[tuple[str, psutil.Process]]:
     return found
 
 
+def mains(home: Path) -> dict[str, psutil.Process]:
+    """Of the living processes in `home`, those that were started by us, not by one of them.
+
+    Each was started in a session of its own, so a worker that outlives its parent is not taken for it.
+    """
+    return {name: process for name, process in running(home) if _leads_its_session(process)}
+
+
 def stop(processes: Iterable[psutil.Process], *, grace_seconds: float) -> None:
     """Ask each to end, wait, then kill what is left. One that ended by itself is fine."""
     asked = [process for process in processes if _signal(process, signal.SIGTERM)]
@@ -67,6 +75,13 @@ def wait_for_end(pid: int, *, every_seconds: float = 0.5) -> None:
         process = psutil.Process(pid)
         while process.is_running() and not has_ended(process):
             time.sleep(every_seconds)
+
+
+def _leads_its_session(process: psutil.Process) -> bool:
+    try:
+        return os.getsid(process.pid) == process.pid
+    except ProcessLookupError:
+        return False
 
 
 def _signal(process: psutil.Process, number: signal.Signals) -> bool:

@@ -1,12 +1,13 @@
-"""The product's manifests go in as they are; processes run with the rights of their ServiceAccount."""
+"""Manifests become processes: their ServiceAccount, their volumes, and Services in front of them."""
 
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import urllib3
 
-from testbed import bed, install, process
+from testbed import bed, install, kubelet, process
 from testbed.binaries import Binaries
 from testbed.waiting import eventually
 
@@ -16,13 +17,6 @@ def own(tmp_path_factory: pytest.TempPathFactory, control_plane_binaries: Binari
     home = tmp_path_factory.mktemp("install") / "bed"
     yield bed.up(home, control_plane_binaries)
     bed.down(home)
-
-
-def test_product_manifests_are_accepted(own: bed.ControlPlane) -> None:
-    printed = list(install.install(own))
-    assert "namespace/spotshift-system created" in printed
-    assert own.api().get("priorityclasses", "high-priority")["value"] == 1000
-    assert all(line.endswith("unchanged") for line in install.install(own)), "a second install changes nothing"
 
 
 KUSTOMIZATION = """\
@@ -78,20 +72,132 @@ RUNS_AS_ITSELF = """\
     """
 
 
+def installed(own: bed.ControlPlane, folder: Path, text: str) -> list[str]:
+    """What `install` tells about a kustomize folder with this text in it."""
+    (folder / "kustomization.yaml").write_text(textwrap.dedent(KUSTOMIZATION))
+    (folder / "all.yaml").write_text(textwrap.dedent(text))
+    told: list[str] = []
+    install.install(own, folder, tell=told.append)
+    return told
+
+
 def test_process_has_the_rights_of_its_service_account(own: bed.ControlPlane, tmp_path: Path) -> None:
-    (tmp_path / "kustomization.yaml").write_text(textwrap.dedent(KUSTOMIZATION))
-    (tmp_path / "all.yaml").write_text(textwrap.dedent(RUNS_AS_ITSELF))
-    printed = list(install.install(own, tmp_path))
-    assert sum(line.startswith("process/reader/main-") for line in printed) == 2
-    eventually(lambda: own.tail("reader-main-1"), until=lambda text: text == "configmaps 1\nsecrets 403\n")
+    told = installed(own, tmp_path, RUNS_AS_ITSELF)
+    assert [line for line in told if line.startswith("pod/")] == [
+        "pod/reader-0 started as default/reader",
+        "pod/reader-1 started as default/reader",
+    ]
+    eventually(lambda: own.tail("reader-1.main"), until=lambda text: text == "configmaps 1\nsecrets 403\n")
     before = {found.pid for name, found in process.running(own.home) if name.startswith("reader")}
-    list(install.install(own, tmp_path))
+    installed(own, tmp_path, RUNS_AS_ITSELF)
     after = {found.pid for name, found in process.running(own.home) if name.startswith("reader")}
     assert len(before) == len(after) == 2
     assert not before & after, "a second install replaces the processes"
-    (tmp_path / "all.yaml").write_text(textwrap.dedent(RUNS_AS_ITSELF).replace("replicas: 2", "replicas: 1"))
-    list(install.install(own, tmp_path))
-    assert sum(name.startswith("reader") for name, _ in process.running(own.home)) == 1, "so does a smaller one"
+    installed(own, tmp_path, RUNS_AS_ITSELF.replace("replicas: 2", "replicas: 1"))
+    assert [name for name in install.status(own) if name.startswith("reader")] == ["reader-0.main"], "a smaller one"
+
+
+FOLLOWS = """\
+    apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: page}
+    data: {index.html: first}
+    ---
+    apiVersion: v1
+    kind: Service
+    metadata: {name: pages}
+    spec: {selector: {app: pages}, ports: [{port: 80, targetPort: http}]}
+    ---
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: pages}
+    spec:
+      replicas: 2
+      selector: {matchLabels: {app: pages}}
+      template:
+        metadata: {labels: {app: pages}}
+        spec:
+          containers:
+          - name: main
+            image: pages:1
+            command: [python, -m, http.server]
+            args: ["8000", --bind=127.0.0.1, --directory=/srv/pages]
+            ports: [{name: http, containerPort: 8000}]
+            readinessProbe: {httpGet: {path: /index.html, port: http}}
+            volumeMounts: [{name: page, mountPath: /srv/pages}]
+          volumes:
+          - name: page
+            configMap: {name: page}
+    """
+
+
+def page(port: int) -> str:
+    return urllib3.request("GET", f"http://127.0.0.1:{port}/index.html", retries=False, timeout=5).data.decode()
+
+
+@pytest.fixture
+def pages(own: bed.ControlPlane, tmp_path: Path) -> int:
+    """The port of a Service in front of two processes that show a ConfigMap."""
+    told = installed(own, tmp_path, FOLLOWS)
+    return int(told[-1].removeprefix("service pages.default:80 is 127.0.0.1:"))
+
+
+def test_mounted_files_follow_the_object(own: bed.ControlPlane, pages: int) -> None:
+    assert page(pages) == "first"
+    own.api().patch("configmaps", "page", {"data": {"index.html": "second"}}, "default")
+    eventually(lambda: {page(pages), page(pages)}, until=lambda seen: seen == {"second"}, what="both replicas")
+
+
+def test_mounted_files_follow_after_the_apiserver_was_away(own: bed.ControlPlane, pages: int) -> None:
+    own.restart("kube-apiserver", grace_seconds=0)
+    own.api().patch("configmaps", "page", {"data": {"index.html": "later"}}, "default")
+    eventually(lambda: {page(pages), page(pages)}, until=lambda seen: seen == {"later"}, what="both replicas")
+
+
+def test_a_service_passes_over_what_does_not_run(own: bed.ControlPlane, pages: int, tmp_path: Path) -> None:
+    own.stop("pages-0.main", grace_seconds=0)
+    assert [page(pages) for _ in range(4)] == ["first"] * 4
+    assert {name: bool(pid) for name, pid in install.status(own).items() if name.startswith("pages")} == {
+        "pages-0.main": False,
+        "pages-1.main": True,
+    }
+    assert installed(own, tmp_path, FOLLOWS)[-1].endswith(f":{pages}"), "a second install keeps the ports"
+
+
+def test_a_pod_waits_for_its_secret(own: bed.ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a kubelet has it; the error names what is missing."""
+    monkeypatch.setattr(install, "READY_TIMEOUT_SECONDS", 0.5)
+    with pytest.raises(install.NotInstalled, match=r"pages-0: volume page: configmaps 'absent' not found"):
+        installed(own, tmp_path, FOLLOWS.replace("configMap: {name: page}", "configMap: {name: absent}"))
+    assert not [name for name in process.mains(own.home) if name.startswith("pages")], "nothing is left running"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        pytest.param(("/index.html", "/absent"), r"(?s)not ready after .*pages-0.main:.*GET /absent", id="not ready"),
+        pytest.param(("--bind", "--no-such-flag"), r"(?s)pages-[01].main ended:.*no-such-flag", id="ends"),
+    ],
+)
+def test_what_does_not_work_is_told_with_its_last_words(
+    own: bed.ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: tuple[str, str], message: str
+) -> None:
+    monkeypatch.setattr(install, "READY_TIMEOUT_SECONDS", 5.0)
+    with pytest.raises(install.NotInstalled, match=message):
+        installed(own, tmp_path, FOLLOWS.replace(*change))
+    assert not [name for name in process.mains(own.home) if name.startswith("pages")], "nothing is left running"
+
+
+def test_tokens_are_renewed(own: bed.ControlPlane, pages: int) -> None:
+    pod = next(pod for pod in kubelet.remembered(own) if pod.name == "pages-0")
+    token = kubelet.folder(own) / pod.name / "volumes" / "kube-api-access" / "token"
+    first, made = token.read_text(), token.stat().st_mtime
+    almost = made + kubelet.TOKEN_SECONDS * kubelet.RENEW_AT
+    kubelet.sync(own, own.api(), pod, now=almost - 1)
+    assert token.read_text() == first
+    own.stop("kubelet", grace_seconds=0)
+    assert kubelet.sync(own, own.api(), pod, now=almost + 1) == ["kube-api-access"]
+    assert token.read_text() != first
 
 
 def only_container(container: str) -> dict[str, str]:
@@ -130,4 +236,4 @@ def test_bad_manifests_are_refused(
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     with pytest.raises(install.NotInstalled, match=message):
-        list(install.install(own, tmp_path))
+        install.install(own, tmp_path, tell=print)

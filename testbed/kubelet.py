@@ -1,0 +1,164 @@
+"""What a kubelet does for a pod besides running it: volumes, the token of its ServiceAccount, and its readiness.
+
+Each pod has a folder with what it was started as (`pod.json`), its volumes and a kubeconfig. `sync` brings them up to
+date from whatever state they are in; the process `kubelet` of a test bed does that all the time.
+"""
+
+import base64
+import dataclasses
+import http.client
+import json
+import shutil
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import urllib3
+
+from testbed import access, api, pki, volumes
+from testbed.bed import ControlPlane
+from testbed.pods import ACCOUNT_VOLUME, KUBECONFIG, Pod, Probe, Process, Volume
+
+SYNC_SECONDS = 1.0
+"""A real kubelet takes up to a minute and a half; nobody wants to wait that long here."""
+TOKEN_SECONDS = 3607
+"""What a real kubelet asks for; a new token comes when four fifths of the time are over."""
+RENEW_AT = 0.8
+PROBE_SECONDS = 1.0
+
+
+class Missing(Exception):
+    """A pod cannot start, or be brought up to date, without this object."""
+
+
+def folder(bed: ControlPlane) -> Path:
+    return bed.home / "pods"
+
+
+def remember(bed: ControlPlane, pod: Pod) -> None:
+    home = folder(bed) / pod.name
+    home.mkdir(parents=True, exist_ok=True)
+    staging = home / "pod.json.new"
+    staging.write_text(json.dumps(dataclasses.asdict(pod), indent=1))
+    staging.replace(home / "pod.json")
+
+
+def forget(bed: ControlPlane, pod: Pod) -> None:
+    shutil.rmtree(folder(bed) / pod.name)
+
+
+def remembered(bed: ControlPlane) -> list[Pod]:
+    """The pods that were started here, in the order of their names."""
+    return [_loaded(path) for path in sorted(folder(bed).glob("*/pod.json"))]
+
+
+def run(bed: ControlPlane, tell: Callable[[str], None]) -> None:
+    """Keep the volumes of every pod up to date, for ever; an apiserver that is away is asked again."""
+    client = bed.api()
+    while True:
+        for pod in remembered(bed):
+            try:
+                for changed in sync(bed, client, pod, now=time.time()):
+                    tell(f"{pod.name}: new version of {changed}")
+            except (Missing, api.ApiError, urllib3.exceptions.HTTPError, OSError) as failure:
+                tell(f"{pod.name}: {failure}")
+        time.sleep(SYNC_SECONDS)
+
+
+def sync(bed: ControlPlane, client: api.Api, pod: Pod, *, now: float) -> list[str]:
+    """Bring volumes and token up to date; returns which of them changed."""
+    home = folder(bed) / pod.name
+    changed = []
+    for volume in pod.volumes:
+        target = home / "volumes" / volume.name
+        if not volume.resource:
+            target.mkdir(parents=True, exist_ok=True)
+        elif volumes.write(target, _files(client, pod.namespace, volume), mode=volume.mode):
+            changed.append(volume.name)
+    if _wants_token(client, pod) and _sync_token(bed, client, pod, now=now):
+        changed.append(ACCOUNT_VOLUME)
+    return changed
+
+
+def is_ready(probe: Probe | None) -> bool:
+    """What the readiness probe says; a process without one is ready as soon as it runs."""
+    if probe is None:
+        return True
+    try:
+        if probe.path is None:
+            socket.create_connection(("127.0.0.1", probe.port), PROBE_SECONDS).close()
+            return True
+        connection = _connection(probe)
+        try:
+            connection.request("GET", probe.path)
+            return 200 <= connection.getresponse().status < 400
+        finally:
+            connection.close()
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def _connection(probe: Probe) -> http.client.HTTPConnection:
+    if not probe.tls:
+        return http.client.HTTPConnection("127.0.0.1", probe.port, timeout=PROBE_SECONDS)
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # as a kubelet does
+    return http.client.HTTPSConnection("127.0.0.1", probe.port, timeout=PROBE_SECONDS, context=context)
+
+
+def _files(client: api.Api, namespace: str, volume: Volume) -> dict[str, bytes]:
+    try:
+        found = client.get(volume.resource, volume.source, namespace)
+    except api.ApiError as refusal:
+        if refusal.status != 404:
+            raise
+        if volume.optional:
+            return {}
+        raise Missing(f"volume {volume.name}: {volume.resource} {volume.source!r} not found") from None
+    content = dict(_content(found, binary=volume.resource == "secrets"))
+    if volume.items is None:
+        return content
+    absent = set(volume.items) - set(content)
+    if absent and not volume.optional:
+        raise Missing(f"volume {volume.name}: {volume.resource} {volume.source!r} has no {', '.join(sorted(absent))}")
+    return {path: content[key] for key, path in volume.items.items() if key in content}
+
+
+def _content(found: api.Object, *, binary: bool) -> Iterator[tuple[str, bytes]]:
+    for key, value in (found.get("data") or {}).items():
+        yield key, base64.b64decode(value) if binary else value.encode()
+    for key, value in (found.get("binaryData") or {}).items():
+        yield key, base64.b64decode(value)
+
+
+def _wants_token(client: api.Api, pod: Pod) -> bool:
+    if pod.token is not None:
+        return pod.token
+    account = client.get("serviceaccounts", pod.account, pod.namespace)
+    return bool(account.get("automountServiceAccountToken", True))
+
+
+def _sync_token(bed: ControlPlane, client: api.Api, pod: Pod, *, now: float) -> bool:
+    home = folder(bed) / pod.name
+    target = home / "volumes" / ACCOUNT_VOLUME
+    token = target / "token"
+    if token.exists() and now < token.stat().st_mtime + RENEW_AT * TOKEN_SECONDS:
+        return False
+    ca = bed.layout.ca.bundle()
+    fresh = access.token(client, pod.account, pod.namespace, seconds=TOKEN_SECONDS)
+    files = {"token": fresh.encode(), "ca.crt": ca, "namespace": pod.namespace.encode()}
+    volumes.write(target, files, mode=0o600)
+    pki.kubeconfig(home / KUBECONFIG, server=bed.server, ca=ca, user={"tokenFile": str(token)})
+    return True
+
+
+def _loaded(path: Path) -> Pod:
+    document = json.loads(path.read_text())
+    document["volumes"] = tuple(Volume(**volume) for volume in document["volumes"])
+    document["processes"] = tuple(
+        Process(**{**process, "probe": Probe(**process["probe"]) if process["probe"] else None})
+        for process in document["processes"]
+    )
+    return Pod(**document)
