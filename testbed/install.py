@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 
 from testbed import balancer, bed, kubelet, pods, ports, process, services
-from testbed.api import Object
+from testbed.api import ApiError, Object
 from testbed.bed import ControlPlane
 from testbed.pods import Pod
 
@@ -160,7 +160,7 @@ def _start_agents(running: ControlPlane) -> None:
 
 
 def _start(running: ControlPlane, planned: Sequence[Pod], tell: Tell) -> None:
-    """Start each pod as soon as its volumes are there: one may make the Secret of another."""
+    """Start each pod as soon as volumes and account are there: one may make the Secret of another."""
     client, waiting = running.api(), {pod.name: pod for pod in planned}
     deadline = time.monotonic() + READY_TIMEOUT_SECONDS
     while waiting:
@@ -168,7 +168,7 @@ def _start(running: ControlPlane, planned: Sequence[Pod], tell: Tell) -> None:
         for pod in list(waiting.values()):
             try:
                 kubelet.sync(running, client, pod, now=time.time())
-            except kubelet.Missing as missing:
+            except (kubelet.Missing, ApiError) as missing:
                 problems.append(f"{pod.name}: {missing}")
                 continue
             start(running, waiting.pop(pod.name))
