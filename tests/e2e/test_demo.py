@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import psutil
+import pytest
 
 from testbed import process
 from testbed.waiting import eventually
@@ -20,8 +21,9 @@ def demo_processes(folder: Path) -> list[str]:
     found = []
     for running in psutil.process_iter():
         try:
-            if running.environ().get(process.MARKER, "").startswith(str(folder)):
-                found.append(running.name())
+            environ = running.environ()
+            if environ.get(process.MARKER, "").startswith(str(folder)):
+                found.append(environ[process.NAME])
         except psutil.Error:
             continue
     return found
@@ -39,10 +41,16 @@ def test_runs_through_without_a_terminal(tmp_path: Path) -> None:
         COMMAND, cwd=ROOT, env=within(tmp_path), capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 0, done.stderr
-    assert "18 of 18 pods are Running and Ready." in done.stdout
-    rows = re.findall(r"│ (on-demand|spot)-\d.*?(●+) (\d+) │", done.stdout)
+    assert "24 of 24 pods are Running and Ready." in done.stdout
+    rows = re.findall(r"│ (on-demand|spot)-\d .*? │ ●* ?(\d+) +│ ●* ?(\d+) +│\n", done.stdout)
     assert len(rows) == 6
-    assert sum(int(count) for _, _, count in rows) == 18
+    assert sum(int(before) for _, before, _ in rows) == 12
+    web = {kind: sum(int(count) for found, _, count in rows if found == kind) for kind in ("on-demand", "spot")}
+    assert web["spot"] + web["on-demand"] == 12
+    assert web["spot"] > 6, "the injected preference, not chance"
+    assert f"         {web['spot']} of 12 pods of deployment/web" in done.stdout
+    assert re.search(r"│ label +│ scheduler\.alpha\.kubernetes\.io/managed=true +│", done.stdout)
+    assert re.search(r"│ preferred node +│ node\.kubernetes\.io/capacity In \(spot\), weight 10 +│", done.stdout)
     assert "\x1b[" not in done.stdout, "no control characters in a log"
     assert demo_processes(tmp_path) == []
 
@@ -64,15 +72,16 @@ def test_live_view_on_a_terminal(tmp_path: Path) -> None:
     assert child.wait(timeout=60) == 0
     text = seen.decode()
     assert text.count("nodes and their pods") > 2, "the picture is redrawn"
-    assert "18 of 18 pods are Running and Ready." in text
+    assert "24 of 24 pods are Running and Ready." in text
     assert demo_processes(tmp_path) == []
 
 
-def test_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize("during", ["kube-scheduler", "spotshift-webhook-0.webhook"])
+def test_interrupt_leaves_nothing_behind(tmp_path: Path, during: str) -> None:
     child = subprocess.Popen(
         COMMAND, cwd=ROOT, env=within(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    eventually(lambda: "kube-scheduler" in demo_processes(tmp_path), what="a control plane to interrupt")
+    eventually(lambda: during in demo_processes(tmp_path), timeout=90, what="a process to interrupt")
     child.send_signal(2)
     _, errors = child.communicate(timeout=60)
     assert child.returncode == 130
