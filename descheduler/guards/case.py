@@ -54,7 +54,7 @@ class Context:
 
     @cached_property
     def decisions(self) -> dict[tuple[int, int, str, str], Decision]:
-        """For the guards: intents by identity of labels and annotations, owner and namespace, as they are asked for."""
+        """Intents by identity of labels and annotations, owner and namespace, as the guards ask for them."""
         return {}
 
     @cached_property
