@@ -90,7 +90,7 @@ def test_the_key_of_the_store_is_the_only_key_of_a_pod() -> None:
 
 
 def test_a_resize_changes_what_a_pod_holds() -> None:
-    resized = {"containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "3"}}]}
+    resized = {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": "3"}}}]}
     before, after = build.pod("x", on="a", cpu="1"), build.pod("x", on="a", cpu="1", status=resized)
     state = build.state(build.node("a"), before)
     state.apply(before, after)
