@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import field
 
 from cluster.affinity import NodeSelector
-from cluster.meta import ObjectMeta, Part
+from cluster.meta import LabelSelector, ObjectMeta, Part
 from cluster.pod import Resources
 
 
@@ -18,6 +18,7 @@ class ClaimSpec(Part, frozen=True):
     storage_class_name: str | None = None
     volume_name: str = ""
     volume_mode: str = "Filesystem"
+    selector: LabelSelector | None = None
     resources: Resources = Resources()
 
 
@@ -65,6 +66,7 @@ class VolumeSpec(Part, frozen=True):
     claim_ref: ObjectReference | None = None
     node_affinity: VolumeNodeAffinity | None = None
     storage_class_name: str = ""
+    volume_mode: str = "Filesystem"
     csi: CsiSource | None = None
 
 

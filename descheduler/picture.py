@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cluster.objects import Pod
 from descheduler import demand
@@ -40,6 +41,17 @@ class Used:
             self.extended[name] = self.extended.get(name, 0) + sign * amount
 
 
+class Change(NamedTuple):
+    """A pod that came to a node or left it."""
+
+    pod: Pod
+    node: str
+    sign: int
+    """1 it is there, -1 it is not."""
+    replacement: bool
+    """The pod stands in for one that is not there yet."""
+
+
 class Picture:
     """A pod that is placed counts on its new node with what its replacement will ask."""
 
@@ -49,11 +61,16 @@ class Picture:
         """Pods that will have left, by node."""
         self.arrived: dict[str, dict[Key, Pod]] = {}
         """Pods that will have come, by node. The pod is the one that leaves, standing in for its replacement."""
-        self.bookings = 0
-        """Grows with every change; what was computed at the same number still holds."""
+        self.changes: list[Change] = []
+        """Everything that was taken and put, and undone again, in order; who keeps counts can catch up with it."""
         self._used: dict[str, Used] = {}
 
     # ---- reading
+
+    @property
+    def bookings(self) -> int:
+        """Grows with every change; what was computed at the same number still holds."""
+        return len(self.changes)
 
     def used(self, name: str) -> Used:
         """What will be held on a node. Do not change it."""
@@ -101,25 +118,25 @@ class Picture:
         """The pod will leave its node."""
         self.departed.setdefault(pod.node_name, set()).add(pod.metadata.key)
         self._own(pod.node_name).count(demand.held(pod), -1)
-        self.bookings += 1
+        self.changes.append(Change(pod, pod.node_name, -1, replacement=False))
 
     def put(self, pod: Pod, name: str) -> None:
         """A replacement of the pod, or the pending pod itself, will come to a node."""
         self.arrived.setdefault(name, {})[pod.metadata.key] = pod
         self._own(name).count(demand.of(pod.spec), 1)
-        self.bookings += 1
+        self.changes.append(Change(pod, name, 1, replacement=True))
 
     def untake(self, pod: Pod) -> None:
         """Undo `take`."""
         self.departed[pod.node_name].discard(pod.metadata.key)
         self._own(pod.node_name).count(demand.held(pod), 1)
-        self.bookings += 1
+        self.changes.append(Change(pod, pod.node_name, 1, replacement=False))
 
     def unput(self, pod: Pod, name: str) -> None:
         """Undo `put`."""
         del self.arrived[name][pod.metadata.key]
         self._own(name).count(demand.of(pod.spec), -1)
-        self.bookings += 1
+        self.changes.append(Change(pod, name, -1, replacement=True))
 
     def _own(self, name: str) -> Used:
         found = self._used.get(name)

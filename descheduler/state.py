@@ -30,6 +30,7 @@ from cluster.objects import (
 )
 from descheduler import demand, selectors, workload
 from descheduler.node_state import Key, NodeState
+from descheduler.repelling import Repelling
 from descheduler.workload import Controller, Workload
 from policy import capacity
 from policy.settings import Settings
@@ -72,7 +73,7 @@ class ClusterState:
         """Those without a node."""
         self.by_owner: dict[str, dict[Key, Pod]] = {}
         """By UID of the controlling owner."""
-        self.repelling: dict[Key, Pod] = {}
+        self.repelling = Repelling()
         """On a node, with required anti-affinity: they keep others away."""
         self.namespaces: dict[str, Namespace] = {}
         self.controllers: dict[str, Workload] = {}
@@ -165,8 +166,6 @@ class ClusterState:
             self.pending[key] = pod
             return
         self.nodes[pod.node_name].refresh(key, pod)
-        if key in self.repelling:
-            self.repelling[key] = pod
 
     def _keep(self, pod: Pod, key: Key) -> None:
         self.by_namespace.setdefault(key[0], {})[key] = pod
@@ -177,18 +176,17 @@ class ClusterState:
             self.pending[key] = pod
             return
         self._node_state(pod.node_name).add(key, pod)
-        if _repels(pod):
-            self.repelling[key] = pod
+        self.repelling.add(pod)
 
     def _drop(self, pod: Pod, key: Key) -> None:
         self.pending.pop(key, None)
-        self.repelling.pop(key, None)
         _discard(self.by_namespace, key[0], key)
         owner = pod.metadata.controller
         if owner is not None:
             _discard(self.by_owner, owner.uid, key)
         if pod.node_name:
             self._node_state(pod.node_name).remove(key)
+            self.repelling.remove(pod)
             self._forget_node(pod.node_name)
 
     def _node(self, old: Node | None, new: Node | None) -> None:
@@ -257,13 +255,6 @@ def _stays(old: Pod, new: Pod) -> bool:
         and old.spec is new.spec
         and old.metadata.controller is new.metadata.controller
         and not new.terminal
-    )
-
-
-def _repels(pod: Pod) -> bool:
-    affinity = pod.spec.affinity
-    return (
-        affinity is not None and affinity.pod_anti_affinity is not None and bool(affinity.pod_anti_affinity.required)
     )
 
 

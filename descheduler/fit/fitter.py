@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cluster.objects import Pod
+from cluster.objects import Node, Pod
 from descheduler import demand
-from descheduler.fit import node_rules, room
+from descheduler.fit import node_rules, room, spread, storage
 from descheduler.fit.misfit import FitCode, Misfit
+from descheduler.fit.neighbours import Neighbours
+from descheduler.fit.spread import Spread
+from descheduler.fit.storage import Needs
+from descheduler.node_state import Key
 from descheduler.picture import Picture
 
 
@@ -19,6 +23,8 @@ class Fitter:
 
     def __init__(self, picture: Picture) -> None:
         self._picture = picture
+        self._relations: dict[tuple[int, int, str], Relations] = {}
+        self._storage: dict[Key, tuple[Pod, Needs | None]] = {}
 
     def fits(self, pod: Pod, name: str) -> bool:
         """Whether `misfits` would be empty, found as fast as possible."""
@@ -32,6 +38,8 @@ class Fitter:
             and node_rules.allowed(spec, found.node)
             and not (spec.scheduling_gates or spec.resource_claims)
             and not (asked.ports and any(room.ports(self._picture, name, asked)))
+            and not ((pod.claims or spec.volumes) and any(self._volumes(pod, found.node)))
+            and self._related(pod).fits(found.node)
         )
 
     def misfits(self, pod: Pod, name: str) -> tuple[Misfit, ...]:
@@ -48,6 +56,42 @@ class Fitter:
         yield from room.misfits(self._picture, found, asked)
         yield from node_rules.misfits(pod.spec, found.node)
         yield from room.ports(self._picture, name, asked)
+        yield from self._volumes(pod, found.node)
+        yield from self._related(pod).misfits(found.node)
+
+    def _volumes(self, pod: Pod, node: Node) -> Iterator[Misfit]:
+        known = self._storage.get(pod.metadata.key)
+        if known is None or known[0] is not pod:
+            known = self._storage[pod.metadata.key] = pod, storage.needs(self._picture.state, pod)
+        if known[1] is not None:
+            yield from storage.misfits(self._picture, pod, known[1], node)
+
+    def _related(self, pod: Pod) -> Relations:
+        """Siblings ask the same questions, so they are counted once for all of them."""
+        key = id(pod.spec), id(pod.metadata.labels), pod.metadata.namespace
+        found = self._relations.get(key)
+        if found is None:
+            found = self._relations[key] = Relations(self._picture, pod)
+        return found
+
+
+class Relations:
+    """Everything about a pod that depends on where other pods are. Keeps the pod, whose parts are its key."""
+
+    def __init__(self, picture: Picture, pod: Pod) -> None:
+        self._pod = pod
+        self._neighbours = Neighbours(picture, pod)
+        self._spread = Spread(picture, pod) if spread.binding(pod) else None
+
+    def fits(self, node: Node) -> bool:
+        """Whether `misfits` would be empty."""
+        return self._neighbours.fits(node) and (self._spread is None or self._spread.fits(node))
+
+    def misfits(self, node: Node) -> Iterator[Misfit]:
+        """Every reason on this side."""
+        yield from self._neighbours.misfits(node)
+        if self._spread is not None:
+            yield from self._spread.misfits(node)
 
 
 def _anywhere(pod: Pod) -> Iterator[Misfit]:
