@@ -32,7 +32,10 @@ class NodeState:
         "node",
         "nominal_cpu",
         "nominal_memory",
+        "open",
         "pods",
+        "ready",
+        "signed",
         "storage",
     )
 
@@ -45,15 +48,14 @@ class NodeState:
         self.cpu = self.memory = self.storage = 0
         self.nominal_cpu = self.nominal_memory = 0
         self.extended: Amounts = {}
+        self.ready = False
+        """Whether the kubelet says so."""
+        self.signed = False
+        """Whether it carries any sign of maintenance or interruption; which one depends on the time."""
+        self.open = False
+        """Whether a pod may be sent there at all: known, Ready, not cordoned, not going, without any sign."""
 
     # ---- reading
-
-    @property
-    def ready(self) -> bool:
-        """Whether the kubelet says so."""
-        return self.node is not None and any(
-            it.type == "Ready" and it.status == "True" for it in self.node.status.conditions
-        )
 
     def load(self) -> float:
         """The largest of the shares of cpu, memory and pods, in percent of what the node can give."""
@@ -71,11 +73,14 @@ class NodeState:
 
     # ---- for the one writer
 
-    def describe(self, node: Node | None, capacity: CapacityType) -> None:
+    def describe(self, node: Node | None, capacity: CapacityType, *, signed: bool = False) -> None:
         """The node object was added, changed or removed."""
         self.allocatable = demand.amounts(node.status.allocatable) if node is not None else {}
         self.node = node
         self.capacity = capacity
+        self.ready = node is not None and _says_ready(node)
+        self.signed = signed
+        self.open = self.ready and not signed and node is not None and not _leaving(node)
 
     def add(self, key: Key, pod: Pod) -> None:
         """The pod runs here now."""
@@ -104,6 +109,14 @@ class NodeState:
         self.nominal_memory += sign * held.nominal_memory
         for name, amount in held.extended.items():
             self.extended[name] = self.extended.get(name, 0) + sign * amount
+
+
+def _says_ready(node: Node) -> bool:
+    return any(it.type == "Ready" and it.status == "True" for it in node.status.conditions)
+
+
+def _leaving(node: Node) -> bool:
+    return node.spec.unschedulable or node.metadata.deletion_timestamp is not None
 
 
 def share(used: int, allocatable: int) -> float:

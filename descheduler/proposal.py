@@ -26,17 +26,18 @@ class Aim(Protocol):
     def reached(self, picture: Picture) -> bool:
         """Whether nothing more is to be gained; the proposals that are left are then no longer wanted."""
 
+    def ceiling(self) -> float:
+        """Nodes that are this full or fuller cannot serve the aim; infinity where it does not depend on load."""
+
     def objection(self, picture: Picture, pod: Pod, node: str) -> Reason | None:
-        """Why this node, though it fits, would not serve the aim."""
+        """Why this node would not serve the aim even if it fits. The pod has left its own node in the picture."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A pod that should run elsewhere."""
+    """A pod that should run elsewhere. Who says so, and with what weight, the registry of strategies knows."""
 
     pod: Pod
-    strategy: str
-    weight: int
     urgency: Urgency
     why: str
     """One sentence for the Event, the plan and the person who asks."""

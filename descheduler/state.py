@@ -7,6 +7,7 @@ namespace, owner and the few other ways in which the planner asks. Pods that hav
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from cluster.objects import (
@@ -28,16 +29,19 @@ from cluster.objects import (
     StatefulSet,
     StorageClass,
 )
-from descheduler import demand, selectors, workload
+from descheduler import demand, selectors, signs, workload
 from descheduler.node_state import Key, NodeState
 from descheduler.repelling import Repelling
 from descheduler.workload import Controller, Workload
-from policy import capacity
+from policy import capacity, keys, signals
 from policy.settings import Settings
 
 T = TypeVar("T")
 OPEN: Final = frozenset({"", "Pending", "InProgress"})
 """Phases of a migration that has not ended; a new one has none yet."""
+
+_ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
+"""The time decides what a sign means, not whether there is one."""
 
 
 class Pods(Mapping[Key, Pod]):
@@ -64,6 +68,8 @@ class ClusterState:
 
     def __init__(self, settings: Settings) -> None:
         self._labels = settings.capacity.all_labels()
+        self._keys = keys.under(settings.label_prefix)
+        self._rows = settings.signals.all_rows()
         self.nodes: dict[str, NodeState] = {}
         """By name; a node that has only pods so far has no `node`."""
         self.by_namespace: dict[str, dict[Key, Pod]] = {}
@@ -192,10 +198,14 @@ class ClusterState:
     def _node(self, old: Node | None, new: Node | None) -> None:
         if new is not None:
             kind = capacity.capacity_type(new.metadata.labels, self._labels)
-            self._node_state(new.metadata.name).describe(new, kind)
+            self._node_state(new.metadata.name).describe(new, kind, signed=self._signed(new))
         elif old is not None:
             self._node_state(old.metadata.name).describe(None, capacity.CapacityType.UNKNOWN)
             self._forget_node(old.metadata.name)
+
+    def _signed(self, node: Node) -> bool:
+        """Asked once per change of a node and not in every plan: the table has some fifty rows."""
+        return bool(signals.read(signs.of(node), keys=self._keys, now=_ANY_TIME, table=self._rows))
 
     def _node_state(self, name: str) -> NodeState:
         found = self.nodes.get(name)
