@@ -1,0 +1,175 @@
+"""The plan of one pass: which pods move where, which stay, and why.   Pure: the same input gives the same plan.
+
+Strategies propose; for each proposal, in the order of weight and deadline, the guards, the budgets, the limits and
+the fit of every possible target are asked on the cluster as the moves before it will leave it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Final
+
+from descheduler import guards, memory, strategies
+from descheduler.guards import Context
+from descheduler.ledger import Ledger
+from descheduler.node_state import Key
+from descheduler.picture import Picture
+from descheduler.proposal import Move, Proposal, Refusal, Urgency
+from descheduler.reasons import Reason
+from descheduler.search import Search
+from descheduler.state import ClusterState
+from descheduler.strategies import Active
+from descheduler.summary import NodeLoad, Summary
+from descheduler.usage import Usage
+from policy import keys
+from policy.settings import Settings
+from policy.settings_strategies import WhenNothingFits
+
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What should happen, what should not, and how full nodes are before and after."""
+
+    moves: tuple[Move, ...]
+    refusals: tuple[Refusal, ...]
+    nodes: tuple[NodeLoad, ...]
+    summary: Summary
+
+
+def make(state: ClusterState, settings: Settings, now: datetime, usage: Usage | None = None) -> Plan:
+    """The plan for the cluster as it is."""
+    planner = _Planner(state, settings, now)
+    active = strategies.active(settings, usage)
+    for _, group in groupby(active, key=lambda it: it.weight):
+        planner.consider(tuple(group))
+    nodes = tuple(_loads(state, planner.picture))
+    return Plan(
+        tuple(planner.moves),
+        tuple(planner.refusals),
+        nodes,
+        Summary.of(planner.moves, planner.refusals, nodes, proposals=planner.proposals, limited=planner.limited),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Desk:
+    """What a proposal is looked at with. Set up for the first one: most passes have none."""
+
+    ledger: Ledger
+    context: Context
+    search: Search
+
+
+class _Planner:
+    """The work of one pass."""
+
+    def __init__(self, state: ClusterState, settings: Settings, now: datetime) -> None:
+        self._state = state
+        self._settings = settings
+        self._now = now
+        self._desk: _Desk | None = None
+        self._planned: set[Key] = set()
+        self.moves: list[Move] = []
+        self.refusals: list[Refusal] = []
+        self.proposals = 0
+        self.limited: Reason | None = None
+
+    @property
+    def picture(self) -> Picture | None:
+        """The cluster after the plan; None if nothing was proposed."""
+        return None if self._desk is None else self._desk.ledger.picture
+
+    def consider(self, group: tuple[Active, ...]) -> None:
+        """All proposals of strategies of one weight, by deadline."""
+        streams = [(active, iter(active.propose(self._state, self._now))) for active in group]
+        heap: list[tuple[datetime, int, Proposal]] = []
+        for number, (_, stream) in enumerate(streams):
+            _pull(heap, number, stream)
+        while heap:
+            _, number, proposal = heapq.heappop(heap)
+            active, stream = streams[number]
+            if self._consider(active, proposal):
+                _pull(heap, number, stream)
+
+    def _consider(self, active: Active, proposal: Proposal) -> bool:
+        """Whether the strategy should be asked for more."""
+        self.proposals += 1
+        desk, pod = self._opened(), proposal.pod
+        ledger = desk.ledger
+        if pod.metadata.key in self._planned:
+            return True
+        if proposal.aim is not None and proposal.aim.reached(ledger.picture):
+            return True
+        if proposal.urgency is Urgency.VOLUNTARY and ledger.limits.exhausted:
+            self.limited = ledger.limits.total_reason()
+            self.refusals.append(Refusal(pod, active.name, (self.limited,)))
+            return False
+        self._decide(active, proposal, desk)
+        return True
+
+    def _decide(self, active: Active, proposal: Proposal, desk: _Desk) -> None:
+        pod, urgency, ledger = proposal.pod, proposal.urgency, desk.ledger
+        reasons = guards.reasons(pod, desk.context, urgency) + ledger.reasons(pod, urgency)
+        if reasons:
+            self.refusals.append(Refusal(pod, active.name, reasons))
+            return
+        ledger.picture.take(pod)
+        found = desk.search.target(proposal)
+        if isinstance(found, str) or self._leaves_anyway(urgency):
+            self._book(active, proposal, found if isinstance(found, str) else None, ledger)
+        else:
+            ledger.picture.untake(pod)
+            self.refusals.append(Refusal(pod, active.name, (found,)))
+
+    def _book(self, active: Active, proposal: Proposal, target: str | None, ledger: Ledger) -> None:
+        pod = proposal.pod
+        ledger.book(pod, target)
+        self._planned.add(pod.metadata.key)
+        self.moves.append(
+            Move(
+                pod,
+                pod.node_name,
+                target,
+                active.name,
+                active.weight,
+                proposal.urgency,
+                proposal.why,
+                proposal.deadline,
+            )
+        )
+
+    def _leaves_anyway(self, urgency: Urgency) -> bool:
+        """Whether a pod that fits nowhere is evicted all the same."""
+        if urgency is Urgency.MAINTENANCE:
+            return self._settings.strategies.node_maintenance.when_nothing_fits is WhenNothingFits.EVICT
+        return urgency is Urgency.INTERRUPTION
+
+    def _opened(self) -> _Desk:
+        if self._desk is None:
+            state, settings, now = self._state, self._settings, self._now
+            cooldowns = memory.cooldowns(state.migrations.values(), settings, now)
+            context = Context(state, settings, keys.under(settings.label_prefix), now, cooldowns)
+            ledger = Ledger(state, settings)
+            self._desk = _Desk(ledger, context, Search(ledger, context))
+        return self._desk
+
+
+def _pull(heap: list[tuple[datetime, int, Proposal]], number: int, stream: Iterator[Proposal]) -> None:
+    proposal = next(stream, None)
+    if proposal is not None:
+        heapq.heappush(heap, (proposal.deadline or _NEVER, number, proposal))
+
+
+def _loads(state: ClusterState, picture: Picture | None) -> Iterator[NodeLoad]:
+    for name in sorted(state.nodes):
+        node = state.nodes[name]
+        if node.node is not None:
+            before = node.load()
+            after = before if picture is None else picture.load(name)
+            yield NodeLoad(name, node.capacity, before, after)

@@ -1,0 +1,131 @@
+"""A target for one proposal, or the one reason why there is none.   Pure.
+
+Which capacity a pod may go to follows from its intent and from where it is: a move nobody has to make must not take a
+pod a step back, off spot where it prefers spot or onto spot where it avoids it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from cluster.objects import Pod, PodSpec
+from descheduler.fit import FitCode, Misfit
+from descheduler.guards.case import Case, Context
+from descheduler.ledger import Ledger
+from descheduler.node_state import NodeState
+from descheduler.proposal import Proposal, Urgency
+from descheduler.reasons import Code, Reason
+from policy.capacity import CapacityType
+from policy.values import Spot
+
+DETAILED_CHECKS: Final = 20_000
+"""Pairs of pod and node for which one plan asks for every reason, about a fifth of a second. After that a refusal
+says how many nodes do not fit, but no longer why."""
+
+Tier = bool | None
+"""Spot nodes, other nodes, or any."""
+
+NAMES: Final[dict[Tier, str]] = {True: "spot nodes", False: "nodes other than spot", None: "nodes"}
+PHRASES: Final = {
+    FitCode.TAINT: "untolerated taint",
+    FitCode.NODE_SELECTOR: "node selector",
+    FitCode.NODE_AFFINITY: "node affinity",
+}
+
+
+class Search:
+    """Remembers what fitted nowhere: pods of one template come by the dozen."""
+
+    def __init__(self, ledger: Ledger, context: Context) -> None:
+        self._ledger = ledger
+        self._context = context
+        self._hopeless: dict[tuple[int, Tier], tuple[int, str]] = {}
+        """By template and tier: after how many bookings, and which node was not tried because the pod was on it."""
+        self._details: dict[tuple[int, Tier], tuple[int, str]] = {}
+        self._checks_left = DETAILED_CHECKS
+
+    def target(self, proposal: Proposal) -> str | Reason:
+        """The node to go to. The pod has left its own in the picture."""
+        pod, aim, places = proposal.pod, proposal.aim, self._ledger.places
+        tiers = self.tiers(pod, proposal.urgency)
+        open_tiers = [tier for tier in tiers if not self._is_hopeless(pod, tier)]
+        for tier in open_tiers:
+            found = places.choose(pod, spot=tier, aim=aim)
+            if found is not None:
+                return found
+        for tier in open_tiers if aim is not None else ():
+            fitting = places.choose(pod, spot=tier, aim=None)
+            objection = None if fitting is None or aim is None else aim.objection(self._ledger.picture, pod, fitting)
+            if objection is not None:
+                return objection
+        for tier in open_tiers:
+            self._hopeless[id(pod.spec), tier] = self._ledger.booked, pod.node_name
+        return Reason(Code.NO_NODE_FITS, "; ".join(self._why(pod, tier) for tier in tiers))
+
+    def tiers(self, pod: Pod, urgency: Urgency) -> tuple[Tier, ...]:
+        """Where the pod may go, the better first."""
+        on = self._ledger.state.nodes.get(pod.node_name)
+        forced = urgency is not Urgency.VOLUNTARY
+        match Case(pod, self._context).decision.intent.spot:
+            case Spot.REQUIRE:
+                return (True,)
+            case Spot.PREFER:
+                return (True, False) if forced or not _is_spot(on) else (True,)
+            case Spot.AVOID:
+                return (False, True) if forced or _is_spot(on) else (False,)
+            case Spot.IGNORE:
+                return (None,)
+
+    # ---- what does not fit
+
+    def _is_hopeless(self, pod: Pod, tier: Tier) -> bool:
+        known = self._hopeless.get((id(pod.spec), tier))
+        if known is None or known[0] != self._ledger.booked or pod.claims or _minds_others(pod.spec):
+            return False
+        untried = known[1]
+        return untried == pod.node_name or not self._would_take(pod, untried, tier)
+
+    def _would_take(self, pod: Pod, name: str, tier: Tier) -> bool:
+        node = self._ledger.state.nodes.get(name)
+        if node is None or not node.open or (tier is not None and _is_spot(node) is not tier):
+            return False
+        return self._ledger.fitter.fits(pod, name)
+
+    def _why(self, pod: Pod, tier: Tier) -> str:
+        known = self._details.get((id(pod.spec), tier))
+        if known is None or known[0] != self._ledger.booked or pod.claims or _minds_others(pod.spec):
+            known = self._ledger.booked, self._count_misfits(pod, tier)
+            self._details[id(pod.spec), tier] = known
+        return known[1]
+
+    def _count_misfits(self, pod: Pod, tier: Tier) -> str:
+        """As kube-scheduler says it: `0/20 nodes fit: 12 insufficient cpu, 8 untolerated taint`."""
+        names = [name for name in self._ledger.places.names(spot=tier) if name != pod.node_name]
+        text = f"0/{len(names)} {NAMES[tier]} fit"
+        if not names or len(names) > self._checks_left:
+            return text
+        self._checks_left -= len(names)
+        counts = Counter(
+            phrase for name in names for phrase in {_phrase(it) for it in self._ledger.fitter.misfits(pod, name)}
+        )
+        ordered = sorted(counts.items(), key=lambda it: (-it[1], it[0]))
+        return f"{text}: {', '.join(f'{count} {phrase}' for phrase, count in ordered)}"
+
+
+def _phrase(misfit: Misfit) -> str:
+    if misfit.code is FitCode.RESOURCES:
+        return f"insufficient {misfit.text.partition(':')[0]}"
+    return PHRASES.get(misfit.code) or misfit.code.lower().replace("_", " ")
+
+
+def _is_spot(node: NodeState | None) -> bool:
+    return node is not None and node.capacity is CapacityType.SPOT
+
+
+def _minds_others(spec: PodSpec) -> bool:
+    """Whether other pods decide where it may go, so that each pod of the template is a case of its own."""
+    affinity = spec.affinity
+    return bool(spec.topology_spread_constraints) or (
+        affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
+    )

@@ -1,0 +1,84 @@
+"""Why a pod should run elsewhere: one module per strategy, all of one shape, in one explicit list.
+
+A strategy proposes. It never evicts, never counts against limits and never reads the clock; the plan does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+from descheduler.proposal import Proposal
+from descheduler.state import ClusterState
+from descheduler.strategies import load_balancing, node_maintenance, resource_optimization, third_party
+from descheduler.usage import Usage
+from policy.settings import Settings
+
+
+class Strategy(Protocol):
+    """The shape of a strategy: a module with these names."""
+
+    @property
+    def NAME(self) -> str:  # noqa: N802 - a constant of the module
+        """Its name in the settings, in metrics and on migrations."""
+
+    @property
+    def WEIGHT(self) -> int:  # noqa: N802 - a constant of the module
+        """Order among strategies where the settings do not say."""
+
+    @property
+    def Args(self) -> type[Any]:  # noqa: N802 - a class of the module
+        """A msgspec Struct with a default for every field."""
+
+    def propose(self, state: ClusterState, args: Any, now: datetime) -> Iterable[Proposal]:
+        """Pods that should run elsewhere, the most urgent first. Lazily: a pass may stop asking."""
+
+
+# In the order in which strategies of the same weight are asked.
+REGISTRY: Final[tuple[Strategy, ...]] = (
+    node_maintenance,  # somebody is waiting for the node
+    load_balancing,  # often solves what the next one would find, with fewer moves
+    resource_optimization,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    """A strategy that takes part in a plan, with what the settings say about it."""
+
+    name: str
+    weight: int
+    strategy: Strategy
+    args: Any
+
+    def propose(self, state: ClusterState, now: datetime) -> Iterable[Proposal]:
+        """Ask it."""
+        return self.strategy.propose(state, self.args, now)
+
+
+def active(settings: Settings, usage: Usage | None = None) -> tuple[Active, ...]:
+    """Those that are enabled, the heaviest first."""
+    enabled = frozenset(settings.enabled_strategies)
+    weights = _weights(settings)
+    own = [
+        Active(it.NAME, weights.get(it.NAME, it.WEIGHT), it, it.Args.of(settings, usage))
+        for it in REGISTRY
+        if it.NAME in enabled
+    ]
+    foreign = [
+        Active(name, listed.weight, found, third_party.arguments(found, listed.args))
+        for name, listed in sorted(settings.strategies.third_party.items())
+        if name in enabled and (found := third_party.load(name)) is not None
+    ]
+    return tuple(sorted(own + foreign, key=lambda it: -it.weight))
+
+
+def _weights(settings: Settings) -> dict[str, int]:
+    named = settings.strategies
+    return {
+        node_maintenance.NAME: named.node_maintenance.weight,
+        load_balancing.NAME: named.load_balancing.weight,
+        resource_optimization.NAME: named.resource_optimization.weight,
+    }

@@ -1,0 +1,174 @@
+"""LoadBalancing: relieve nodes that are fuller than the others.   Decides only; never evicts.
+
+The load of a node is the largest of its shares of cpu, memory and pods. A node acts as a source when it is over the
+mean by more than `threshold` percent of it and by `floor` points, and is left at half that distance, so that a node
+does not hover at the line. No target may end above that half either: what is moved once is not moved again.
+
+Nodes that keep different pods away by their taints (control plane, dedicated pools) are compared among themselves;
+the taints of spot nodes do not count, since pods are made to tolerate them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from cluster.objects import Node, Pod
+from descheduler import demand, places
+from descheduler.node_state import NodeState
+from descheduler.picture import Picture
+from descheduler.proposal import Proposal, Urgency
+from descheduler.reasons import Code, Reason
+from descheduler.state import ClusterState
+from descheduler.usage import Usage
+from policy import capacity
+from policy.capacity import SpotTaint
+from policy.settings import Settings
+
+NAME: Final = "LoadBalancing"
+WEIGHT: Final = 100
+
+HARD: Final = frozenset({"NoSchedule", "NoExecute"})
+Pool = frozenset[tuple[str, str, str]]
+"""The taints that nodes have in common."""
+
+
+class Args(msgspec.Struct, frozen=True, kw_only=True):
+    """What decides when a node is too full."""
+
+    threshold: float = 20.0
+    """Percent of the mean by which a node must exceed it."""
+    floor: float = 5.0
+    """Points by which it must exceed it as well."""
+    minimum_improvement: float = 1.0
+    """Points by which a target must be better off than the source was."""
+    spot_taints: tuple[SpotTaint, ...] = capacity.TAINTS
+    """Taints that only say that a node is spot."""
+
+    @classmethod
+    def of(cls, settings: Settings, usage: Usage | None) -> Args:  # noqa: ARG003 - the same for every strategy
+        """From the settings."""
+        return cls(
+            threshold=settings.imbalance_threshold,
+            floor=settings.imbalance_floor,
+            minimum_improvement=settings.limits.minimum_improvement,
+            spot_taints=settings.capacity.all_taints(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """How full the nodes of a pool may be."""
+
+    mean: float
+    act: float
+    """A node above this is a source."""
+    target: float
+    """Where a source is left, and what no target may exceed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The aim for one node: down to the target of its pool, with nobody pushed above it."""
+
+    node: str
+    line: Line
+    limit: float
+    """Load that no target may exceed."""
+    too_full: Reason
+
+    def reached(self, picture: Picture) -> bool:
+        """Whether the node is down to the target."""
+        return picture.load(self.node) <= self.line.target
+
+    def ceiling(self) -> float:
+        """A node that is as full as it may be takes nothing more."""
+        return self.limit
+
+    def objection(self, picture: Picture, pod: Pod, node: str) -> Reason | None:
+        """A target may not be pushed over the line in any of its shares."""
+        return self.too_full if places.load_with(picture, pod, node) > self.limit else None
+
+
+def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal]:  # noqa: ARG001 - one shape
+    """Pods of the fullest node first, and of each node those that relieve it with the fewest moves."""
+    pools = _pools(state, args.spot_taints)
+    lines = {pool: line([load for load, _ in members], args) for pool, members in pools.items()}
+    sources = [
+        (load, node.name, pool) for pool, members in pools.items() for load, node in members if load > lines[pool].act
+    ]
+    for load, name, pool in sorted(sources, key=lambda it: (-it[0], it[1])):
+        yield from _relieve(state.nodes[name], load, lines[pool], args)
+
+
+def line(loads: Sequence[float], args: Args) -> Line:
+    """The line of nodes with these loads."""
+    mean = sum(loads) / len(loads)
+    margin = max(mean * args.threshold / 100, args.floor)
+    return Line(mean, mean + margin, mean + margin / 2)
+
+
+def _pools(state: ClusterState, spot_taints: Sequence[SpotTaint]) -> dict[Pool, list[tuple[float, NodeState]]]:
+    """Open nodes by what they keep away. Others have no say in the mean: nothing can go there."""
+    pools: dict[Pool, list[tuple[float, NodeState]]] = {}
+    for node in state.nodes.values():
+        if node.open and node.node is not None:
+            pools.setdefault(_pool(node.node, spot_taints), []).append((node.load(), node))
+    return pools
+
+
+def _pool(node: Node, spot_taints: Sequence[SpotTaint]) -> Pool:
+    if not node.spec.taints:
+        return frozenset()
+    return frozenset(
+        (taint.key, taint.value, taint.effect)
+        for taint in node.spec.taints
+        if taint.effect in HARD and not capacity.is_spot_taint(taint.key, taint.value, taint.effect, spot_taints)
+    )
+
+
+def _relieve(node: NodeState, load: float, line: Line, args: Args) -> Iterator[Proposal]:
+    limit = min(line.target, load - args.minimum_improvement)
+    why = f"node {node.name} is {load:.1f} % full, the mean is {line.mean:.1f} %"
+    too_full = Reason(Code.NO_IMPROVEMENT, f"{why}, and every node that could take it would be over {limit:.1f} %")
+    aim = Level(node.name, line, limit, too_full)
+    for pod in _fewest_first(node, line.target):
+        yield Proposal(pod, Urgency.VOLUNTARY, why, aim)
+
+
+def _fewest_first(node: NodeState, target: float) -> list[Pod]:
+    """The smallest pod that is enough by itself, then larger ones that are, then the others from the largest down.
+
+    Taking the largest first needs the fewest moves; the smallest that is enough finds a new place most easily.
+    """
+    excess = [max(0.0, share - target) for share in node.shares()]
+
+    def rank(pod: Pod) -> tuple[bool, float, tuple[str, str]]:
+        relief = _relief(pod, node, excess)
+        enough = relief >= 1.0 - 1e-9
+        return not enough, _size(pod, node) if enough else -relief, pod.metadata.key
+
+    return sorted(node.pods.values(), key=rank)
+
+
+def _relief(pod: Pod, node: NodeState, excess: Sequence[float]) -> float:
+    """How much of what is too much goes with the pod: 1 is all of it, in every share."""
+    parts = [min(1.0, share / over) for share, over in zip(_shares(pod, node), excess, strict=True) if over > 0]
+    return sum(parts) / len(parts)
+
+
+def _size(pod: Pod, node: NodeState) -> float:
+    return max(_shares(pod, node))
+
+
+def _shares(pod: Pod, node: NodeState) -> tuple[float, float, float]:
+    held, offered = demand.held(pod), node.allocatable
+    return (
+        places.share_of(held.nominal_cpu, offered.get(demand.CPU, 0)),
+        places.share_of(held.nominal_memory, offered.get(demand.MEMORY, 0)),
+        places.share_of(1, offered.get(demand.PODS, 0)),
+    )

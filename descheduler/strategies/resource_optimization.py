@@ -1,0 +1,191 @@
+"""ResourceOptimization: relieve nodes that really use too much cpu or memory.   Decides only; never evicts.
+
+Measurements are averaged over several samples. A node without a fresh one is left alone: its pods are told
+METRICS_STALE instead of being moved on a guess. Without any source of measurements, requests stand in for usage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from cluster.objects import Pod
+from descheduler import demand, places
+from descheduler.node_state import NodeState
+from descheduler.picture import Picture
+from descheduler.proposal import Proposal, Urgency
+from descheduler.reasons import Code, Reason
+from descheduler.state import ClusterState
+from descheduler.usage import Measured, Usage
+from policy.settings import Settings
+
+NAME: Final = "ResourceOptimization"
+WEIGHT: Final = 80
+
+RELIEF: Final = 0.9
+"""A node is relieved down to this part of its threshold, and no target may exceed it: the next sample differs."""
+
+
+class Args(msgspec.Struct, frozen=True, kw_only=True):
+    """When a node is used too much."""
+
+    cpu_threshold: float = 80.0
+    """Percent of the node's allocatable cpu."""
+    memory_threshold: float = 80.0
+    """Percent of the node's allocatable memory."""
+    max_age: timedelta = timedelta(minutes=2)
+    """Older measurements are not used."""
+    usage: Usage | None = None
+    """Measurements; None: requests stand in for them."""
+
+    @classmethod
+    def of(cls, settings: Settings, usage: Usage | None) -> Args:
+        """From the settings."""
+        return cls(
+            cpu_threshold=settings.cpu_threshold,
+            memory_threshold=settings.memory_threshold,
+            max_age=settings.strategies.resource_optimization.max_age,
+            usage=usage,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """How much nodes use, in percent, as the picture changes."""
+
+    args: Args
+    now: datetime
+
+    def shares(self, picture: Picture, name: str) -> tuple[float, float]:
+        """Cpu and memory of a node, without the pods that leave and with those that come."""
+        node = picture.state.nodes[name]
+        used = self.node(node)
+        cpu, memory = used.cpu, used.memory
+        for key in picture.departed.get(name, ()):
+            gone = self.pod(node.pods[key], node)
+            cpu, memory = cpu - gone.cpu, memory - gone.memory
+        for pod in picture.arrived.get(name, {}).values():
+            come = self.pod(pod, picture.state.nodes.get(pod.node_name))
+            cpu, memory = cpu + come.cpu, memory + come.memory
+        return _shares(Measured(cpu, memory), node)
+
+    def fresh(self, name: str) -> bool:
+        """Whether the last measurement of a node can be trusted. Requests are always fresh."""
+        if self.args.usage is None:
+            return True
+        age = self.args.usage.age(name, self.now)
+        return age is not None and age <= self.args.max_age
+
+    def node(self, node: NodeState) -> Measured:
+        """What a node uses."""
+        found = None if self.args.usage is None else self.args.usage.node(node.name)
+        return Measured(node.nominal_cpu, node.nominal_memory) if found is None else found
+
+    def pod(self, pod: Pod, on: NodeState | None) -> Measured:
+        """What a pod uses; where pods are not measured, its part of what its node uses, by requests."""
+        found = None if self.args.usage is None else self.args.usage.pod(pod.metadata.key)
+        if found is not None:
+            return found
+        held = demand.held(pod)
+        if on is None or self.args.usage is None:
+            return Measured(held.nominal_cpu, held.nominal_memory)
+        used = self.node(on)
+        return Measured(
+            used.cpu * held.nominal_cpu / (on.nominal_cpu or 1),
+            used.memory * held.nominal_memory / (on.nominal_memory or 1),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Relief:
+    """The aim for one node: both below their thresholds, with nobody pushed over."""
+
+    node: str
+    gauge: Gauge
+    cpu: float
+    memory: float
+    too_full: Reason
+
+    def reached(self, picture: Picture) -> bool:
+        """Whether the node uses little enough."""
+        cpu, memory = self.gauge.shares(picture, self.node)
+        return cpu <= self.cpu and memory <= self.memory
+
+    def ceiling(self) -> float:
+        """Requests say little about usage, so any node may serve."""
+        return float("inf")
+
+    def objection(self, picture: Picture, pod: Pod, node: str) -> Reason | None:
+        """A target is measured too, and stays below with the pod on it."""
+        if not self.gauge.fresh(node):
+            return Reason(Code.METRICS_STALE, f"the usage of node {node} is not known well enough to send pods there")
+        state = picture.state.nodes
+        cpu, memory = self.gauge.shares(picture, node)
+        more = _shares(self.gauge.pod(pod, state.get(pod.node_name)), state[node])
+        return self.too_full if cpu + more[0] > self.cpu or memory + more[1] > self.memory else None
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """The aim for a node that cannot be judged: nothing serves it."""
+
+    stale: Reason
+
+    def reached(self, picture: Picture) -> bool:  # noqa: ARG002 - the shape of an aim
+        """Never: the question stays open."""
+        return False
+
+    def ceiling(self) -> float:
+        """No node will do."""
+        return 0.0
+
+    def objection(self, picture: Picture, pod: Pod, node: str) -> Reason | None:  # noqa: ARG002 - the shape of an aim
+        """No node will do."""
+        return self.stale
+
+
+def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal]:
+    """Pods of the node that is furthest over its threshold first, and of each node the largest users."""
+    gauge = Gauge(args, now)
+    over = []
+    for node in state.nodes.values():
+        if node.node is None or not node.pods:
+            continue
+        cpu, memory = _shares(gauge.node(node), node)
+        excess = max(cpu - args.cpu_threshold, memory - args.memory_threshold)
+        if excess > 0:
+            over.append((-excess, node.name, cpu, memory))
+    for _, name, cpu, memory in sorted(over):
+        yield from _relieve(state.nodes[name], cpu, memory, gauge)
+
+
+def _relieve(node: NodeState, cpu: float, memory: float, gauge: Gauge) -> Iterator[Proposal]:
+    args = gauge.args
+    source = "requested" if args.usage is None else "used"
+    why = f"node {node.name} has {cpu:.0f} % of its cpu and {memory:.0f} % of its memory {source}"
+    if not gauge.fresh(node.name):
+        stale = Reason(Code.METRICS_STALE, f"{why}, but the last measurement is older than maxAge allows")
+        aim: Relief | Unknown = Unknown(stale)
+    else:
+        too_full = Reason(Code.NO_IMPROVEMENT, f"{why}; every node that could take it would be as full")
+        aim = Relief(node.name, gauge, args.cpu_threshold * RELIEF, args.memory_threshold * RELIEF, too_full)
+    over_cpu, over_memory = cpu > args.cpu_threshold, memory > args.memory_threshold
+
+    def rank(pod: Pod) -> tuple[float, tuple[str, str]]:
+        share = _shares(gauge.pod(pod, node), node)
+        return -(share[0] * over_cpu + share[1] * over_memory), pod.metadata.key
+
+    for pod in sorted(node.pods.values(), key=rank):
+        yield Proposal(pod, Urgency.VOLUNTARY, why, aim)
+
+
+def _shares(used: Measured, node: NodeState) -> tuple[float, float]:
+    offered = node.allocatable
+    return (
+        places.share_of(used.cpu, offered.get(demand.CPU, 0)),
+        places.share_of(used.memory, offered.get(demand.MEMORY, 0)),
+    )
