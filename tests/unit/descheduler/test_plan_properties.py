@@ -1,0 +1,144 @@
+"""What holds for every plan, on generated clusters, judged by rules written down a second time."""
+
+import math
+import random
+from collections import Counter
+from datetime import UTC, datetime
+
+import pytest
+
+from cluster.objects import Pod
+from descheduler import plan
+from descheduler.limits import by_replicas
+from descheduler.plan import Plan
+from policy.settings import Settings
+from policy.settings_moves import Limits
+from tests.unit.descheduler import build, generated, naive
+from tests.unit.descheduler.generated import World
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SEEDS = range(120)
+UNLIMITED = 100_000
+
+
+def settings_of(seed: int) -> Settings:
+    rng = random.Random(seed)
+    limits = Limits(per_node=rng.randint(1, 6), per_namespace=rng.randint(1, 12))
+    return Settings(max_reschedule_pods=rng.randint(1, 12), limits=limits)
+
+
+def planned(world: World, settings: Settings) -> Plan:
+    return plan.make(build.state(*world.objects, settings=settings), settings, NOW)
+
+
+@pytest.fixture(scope="module", params=SEEDS, ids=lambda seed: f"seed{seed}")
+def case(request: pytest.FixtureRequest) -> tuple[World, Settings, Plan, list[Pod]]:
+    world, settings = generated.world(request.param), settings_of(request.param)
+    made = planned(world, settings)
+    return world, settings, made, generated.applied(world.pods, made.moves)
+
+
+Case = tuple[World, Settings, Plan, list[Pod]]
+
+
+def test_no_node_holds_more_than_it_can(case: Case) -> None:
+    world, _, _, after = case
+    for node in world.nodes:
+        assert all(held <= room for held, room in zip(naive.used(node, after), naive.offered(node), strict=True))
+
+
+def test_no_required_rule_is_broken(case: Case) -> None:
+    world, _, made, after = case
+    nodes = {node.metadata.name: node for node in world.nodes}
+    for move in made.moves:
+        assert move.target is not None
+        found = naive.broken(move.pod, nodes[move.target], world.nodes, after)
+        assert [it for it in found if not it.startswith("skew")] == []
+        assert not found or not _more_uneven(move.pod, world, after)
+
+
+def _more_uneven(pod: Pod, world: World, after: list[Pod]) -> bool:
+    """A workload that was too uneven before may still be, but not more than it was."""
+    for constraint in pod.spec.topology_spread_constraints:
+        skews = [
+            max(counts.values()) - min(counts.values())
+            for counts in (naive.domains(pod, constraint, world.nodes, pods) for pods in (world.pods, after))
+        ]
+        if skews[1] > max(skews[0], constraint.max_skew):
+            return True
+    return False
+
+
+def test_no_budget_is_exceeded(case: Case) -> None:
+    world, _, made, _ = case
+    for budget in (it for it in world.others if type(it).__name__ == "PodDisruptionBudget"):
+        selected = [
+            move
+            for move in made.moves
+            if move.pod.metadata.namespace == budget.metadata.namespace
+            and naive._selects(budget.spec.selector, move.pod)
+        ]
+        assert len(selected) <= budget.status.disruptions_allowed
+
+
+def test_no_limit_is_exceeded(case: Case) -> None:
+    world, settings, made, _ = case
+    replicas = {it.metadata.uid: it.spec.replicas for it in world.others if hasattr(it.spec, "replicas")}
+    owners = Counter(move.pod.metadata.owner_references[0].uid for move in made.moves)
+    assert len(made.moves) <= settings.max_reschedule_pods
+    assert all(count <= settings.limits.per_node for count in Counter(it.source for it in made.moves).values())
+    by_namespace = Counter(it.pod.metadata.namespace for it in made.moves)
+    assert all(count <= settings.limits.per_namespace for count in by_namespace.values())
+    assert all(count <= by_replicas(replicas[uid]) for uid, count in owners.items())
+
+
+def test_what_opted_out_stays(case: Case) -> None:
+    for move in case[2].moves:
+        meta = move.pod.metadata
+        assert meta.namespace == "default"
+        assert [it.kind for it in meta.owner_references] != ["DaemonSet"]
+        assert meta.owner_references
+        assert meta.annotations.get(f"{generated.PREFIX}rescheduling") != "disabled"
+
+
+def test_every_move_is_for_the_better(case: Case) -> None:
+    world, settings, made, after = case
+    nodes = {node.metadata.name: node for node in world.nodes}
+    for move in made.moves:
+        gain = naive.load(nodes[move.source], world.pods) - naive.load(nodes[move.target or ""], after)
+        assert gain >= settings.limits.minimum_improvement
+
+
+def test_pods_that_wait_keep_their_room(case: Case) -> None:
+    world, _, _, after = case
+    waiting = [pod for pod in world.pods if not pod.node_name][:3]
+    before_the_plan = naive.most_placed(waiting, world.nodes, [pod for pod in world.pods if pod.node_name])
+    assert naive.most_placed(waiting, world.nodes, [pod for pod in after if pod.node_name]) >= before_the_plan
+
+
+def test_the_same_cluster_gives_the_same_plan(case: Case) -> None:
+    world, settings, made, _ = case
+    objects = world.objects
+    random.Random(1).shuffle(objects)
+    again = plan.make(build.state(*objects, settings=settings), settings, NOW)
+    assert again == made
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_it_comes_to_rest(seed: int) -> None:
+    world = generated.world(seed)
+    free = Settings(
+        max_reschedule_pods=UNLIMITED,
+        limits=Limits(per_node=UNLIMITED, per_namespace=UNLIMITED, per_workload=UNLIMITED),
+    )
+    limit = 1 + seed % 10
+    few = Settings(max_reschedule_pods=limit, limits=free.limits)
+    world.others = [it for it in world.others if type(it).__name__ != "PodDisruptionBudget"]
+    unlimited = len(planned(world, free).moves)
+    moved: Counter[tuple[str, str]] = Counter()
+    for _ in range(math.ceil(unlimited / limit) + 1):
+        made = planned(world, few)
+        moved.update(move.pod.metadata.key for move in made.moves)
+        world.pods = generated.applied(world.pods, made.moves)
+    assert made.moves == ()
+    assert set(moved.values()) <= {1}
