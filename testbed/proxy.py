@@ -36,6 +36,7 @@ class FaultProxy:
     _thread: threading.Thread | None = None
     _listener: asyncio.Server | None = None
     _clients: set[asyncio.Task[None]] = field(default_factory=set)
+    _context: ssl.SSLContext | None = None
 
     @property
     def server(self) -> str:
@@ -89,12 +90,18 @@ class FaultProxy:
     async def _listen(self) -> None:
         if self._listener is not None:
             return
+        if self._context is None:
+            self._context = self._certified()
+        self._listener = await asyncio.start_server(self._accepted, "127.0.0.1", self.port, ssl=self._context)
+        self.port = self._listener.sockets[0].getsockname()[1]
+
+    def _certified(self) -> ssl.SSLContext:
+        """One certificate for the life of the proxy: a server that comes back is the same server."""
         pair = self.bed.layout.ca.server(f"fault-proxy-{secrets.token_hex(4)}")  # several run at once
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(pair.cert, pair.key)
         context.set_alpn_protocols(["http/1.1"])
-        self._listener = await asyncio.start_server(self._accepted, "127.0.0.1", self.port, ssl=context)
-        self.port = self._listener.sockets[0].getsockname()[1]
+        return context
 
     async def _close(self) -> None:
         if self._listener is not None:

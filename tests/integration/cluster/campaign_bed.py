@@ -1,5 +1,6 @@
-"""The control plane a long campaign runs on."""
+"""What every long campaign has: its options, and the control plane it runs on."""
 
+import argparse
 import contextlib
 import os
 from collections.abc import Iterator
@@ -9,6 +10,21 @@ from rich.console import Console
 
 from testbed import bed, binaries, progress
 from testbed.bed import ControlPlane
+
+
+def options(description: str | None, *, schedules: int, parallel: int) -> argparse.ArgumentParser:
+    """The options that all campaigns share; a campaign may add its own."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--schedules", type=int, default=schedules)
+    parser.add_argument("--seed", type=int, default=1, help="of the first schedule; the others count on from it")
+    parser.add_argument("--parallel", type=int, default=parallel)
+    parser.add_argument("--home", type=Path, help="use the control plane that runs in this folder")
+    return parser
+
+
+def seeds(chosen: argparse.Namespace) -> range:
+    """One for each schedule."""
+    return range(chosen.seed, chosen.seed + chosen.schedules)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,5 @@
 """Many elections at once: `python -m tests.integration.cluster.lease_campaign --schedules 100 --seed 1`."""
 
-import argparse
 import secrets
 import sys
 import tempfile
@@ -11,8 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from testbed.bed import ControlPlane
-from tests.integration.cluster import lease_schedule
-from tests.integration.cluster.campaign_bed import control_plane
+from tests.integration.cluster import campaign_bed, lease_schedule
 from tests.integration.cluster.lease_schedule import Result
 
 
@@ -54,18 +52,13 @@ def _spread(name: str, times: Sequence[float]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Parse, run, print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--schedules", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--parallel", type=int, default=6)
-    parser.add_argument("--home", type=Path, help="use the control plane that runs in this folder")
-    options = parser.parse_args(arguments)
+    options = campaign_bed.options(__doc__, schedules=100, parallel=6).parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        with control_plane(options.home, Path(folder) / "bed") as bed:
+        with campaign_bed.control_plane(options.home, Path(folder) / "bed") as bed:
             began = time.monotonic()
             results = run(
                 bed,
-                range(options.seed, options.seed + options.schedules),
+                campaign_bed.seeds(options),
                 parallel=options.parallel,
                 folder=Path(folder),
             )

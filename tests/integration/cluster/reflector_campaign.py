@@ -4,7 +4,6 @@ Starts a control plane of its own, restarts its apiserver now and then, and prin
 and a summary.
 """
 
-import argparse
 import secrets
 import sys
 import tempfile
@@ -17,8 +16,7 @@ from pathlib import Path
 
 from testbed import bed as beds
 from testbed.bed import ControlPlane
-from tests.integration.cluster import reflector_schedule
-from tests.integration.cluster.campaign_bed import control_plane
+from tests.integration.cluster import campaign_bed, reflector_schedule
 from tests.integration.cluster.reflector_schedule import Result
 
 
@@ -70,19 +68,15 @@ def summary(results: Sequence[Result], seconds: float) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Parse, run, print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--schedules", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--parallel", type=int, default=16)
+    parser = campaign_bed.options(__doc__, schedules=200, parallel=16)
     parser.add_argument("--restart-every", type=float, default=45.0, help="seconds; 0 means never")
-    parser.add_argument("--home", type=Path, help="use the control plane that runs in this folder")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        with control_plane(options.home, Path(folder) / "bed") as bed:
+        with campaign_bed.control_plane(options.home, Path(folder) / "bed") as bed:
             began = time.monotonic()
             results = run(
                 bed,
-                range(options.seed, options.seed + options.schedules),
+                campaign_bed.seeds(options),
                 parallel=options.parallel,
                 folder=Path(folder),
                 restart_every=options.restart_every or None,

@@ -200,6 +200,14 @@ def test_refused_and_accepted_again(through: api.Api, fault_proxy: FaultProxy) -
     assert through.request("GET", "/version")["gitVersion"].startswith("v1.")
 
 
+def test_a_proxy_that_accepts_again_is_the_same_server(fault_proxy: FaultProxy) -> None:
+    shown = [ssl.get_server_certificate(("127.0.0.1", fault_proxy.port))]
+    fault_proxy.refuse()
+    fault_proxy.accept()
+    shown.append(ssl.get_server_certificate(("127.0.0.1", fault_proxy.port)))
+    assert shown[0] == shown[1]
+
+
 def test_hanging_up_frees_the_stream(
     through: api.Api, cluster: ControlPlane, fault_proxy: FaultProxy, namespace: str
 ) -> None:
