@@ -54,17 +54,17 @@ class Context:
 
     @cached_property
     def decisions(self) -> dict[tuple[int, int, str, str], Decision]:
-        """Intents by identity of labels and annotations, owner and namespace, as the guards ask for them."""
+        """For the guards: intents by identity of labels and annotations, owner and namespace; filled as asked for."""
         return {}
 
     @cached_property
     def unready(self) -> dict[str, tuple[Key, ...]]:
-        """For the guards: pods that are not Ready, by UID of their StatefulSet, filled in as it is asked for."""
+        """For the guards: pods that are not Ready, by UID of their StatefulSet; filled likewise."""
         return {}
 
     @cached_property
     def suited(self) -> dict[int, tuple[str, ...]]:
-        """For the guards: the first two nodes that a spec selects, by identity of the spec; filled in likewise."""
+        """For the guards: the first two nodes that a spec selects, by identity of the spec; filled likewise."""
         return {}
 
     def _workload_uid(self, key: Key, migration: PodMigration) -> str:

@@ -1,0 +1,153 @@
+"""Pods that run to their end: never moved for a better place, and only carefully for a drain."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from descheduler.proposal import Urgency
+from policy import keys
+from policy.settings import Settings
+from policy.settings_strategies import NodeMaintenance, Strategies
+from tests.unit.descheduler import build
+from tests.unit.descheduler.guarding import NOW, OURS, Given, pod
+
+WORKER = pod("work-1", of=build.owner("Job", "work", "shop"), spec={"restartPolicy": "Never"})
+
+
+def stamp(ago: timedelta) -> str:
+    return (NOW - ago).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def job(**more: Any) -> Any:
+    return build.thing("Job", "work", "shop", **more)
+
+
+def cordoned(ago: timedelta, key: str = keys.UNSCHEDULABLE_TAINT) -> Any:
+    labels = {OURS.maintenance: "true"}
+    return build.node("a", labels=labels, taints=[{"key": key, "effect": "NoSchedule", "timeAdded": stamp(ago)}])
+
+
+def timeout(length: timedelta) -> Settings:
+    return Settings(strategies=Strategies(node_maintenance=NodeMaintenance(job_timeout=length)))
+
+
+MINUTES = timedelta(minutes=1)
+LABELLED = build.node("a", labels={OURS.maintenance: "true"})
+MEDIK8S = build.node(
+    "a", taints=[{"key": "medik8s.io/drain", "effect": "NoSchedule", "timeAdded": stamp(61 * MINUTES)}]
+)
+WAITING = {
+    "the drain has no time yet": (LABELLED, Settings(), "jobTimeout is 1h"),
+    "just cordoned": (cordoned(59 * MINUTES), Settings(), "until 2026-02-01T12:01:00Z"),
+    "cordoned long enough": (cordoned(60 * MINUTES), Settings(), None),
+    "our taint": (cordoned(60 * MINUTES, OURS.draining), Settings(), None),
+    "our taint, just set": (cordoned(1 * MINUTES, OURS.draining), Settings(), "until"),
+    "a signal with its own time": (MEDIK8S, Settings(), None),
+    "longer by the settings": (cordoned(61 * MINUTES), timeout(timedelta(hours=2)), "jobTimeout is 2h"),
+    "not at all by the settings": (LABELLED, timeout(timedelta()), None),
+    "on a node that is not known": (None, Settings(), "to end by itself"),
+}
+
+
+@pytest.mark.parametrize(("node", "settings", "says"), WAITING.values(), ids=WAITING.keys())
+def test_a_drain_waits_for_jobs(node: Any, settings: Settings, says: str | None) -> None:
+    made = WORKER if node is not None else pod("work-1", on="gone", of=build.owner("Job", "work", "shop"))
+    given = Given(
+        pod=made,
+        also=(job(), *([node] if node is not None else [])),
+        settings=settings,
+        voluntary="JOB",
+        maintenance="JOB" if says else "",
+    )
+    given.check()
+    assert all((says or "") in it.text for it in given.reasons()[Urgency.MAINTENANCE])
+
+
+def rules(*found: Any) -> dict[str, Any]:
+    return {"podFailurePolicy": {"rules": list(found)}}
+
+
+def on_disruption(action: str, status: str = "True") -> dict[str, Any]:
+    return {"action": action, "onPodConditions": [{"type": "DisruptionTarget", "status": status}]}
+
+
+def on_exit(action: str, operator: str, *codes: int) -> dict[str, Any]:
+    return {"action": action, "onExitCodes": {"operator": operator, "values": list(codes)}}
+
+
+NONE_LEFT = {"backoffLimit": 0}
+FAILURES = {
+    "retries left": (job(spec={"backoffLimit": 3}, status={"failed": 2}), None),
+    "retries used up": (job(spec={"backoffLimit": 3}, status={"failed": 3}), "backoffLimit 3 of Job work is used up"),
+    "no retries": (job(spec=NONE_LEFT), "backoffLimit 0"),
+    "no retries, disruptions ignored": (job(spec={**NONE_LEFT, **rules(on_disruption("Ignore"))}), None),
+    "no retries, undisrupted ignored": (
+        job(spec={**NONE_LEFT, **rules(on_disruption("Ignore", "False"))}),
+        "backoffLimit",
+    ),
+    "disruptions counted": (job(spec=rules(on_disruption("Count"))), None),
+    "disruptions counted, no retries": (job(spec={**NONE_LEFT, **rules(on_disruption("Count"))}), "backoffLimit 0"),
+    "disruptions fail the Job": (job(spec=rules(on_disruption("FailJob"))), "with FailJob"),
+    "disruptions fail the index": (job(spec=rules(on_disruption("FailIndex"))), "with FailIndex"),
+    "own exit code first": (
+        job(spec={**NONE_LEFT, **rules(on_exit("FailJob", "In", 42), on_disruption("Ignore"))}),
+        None,
+    ),
+    "exit code of a stopped container first": (
+        job(spec=rules(on_exit("FailJob", "In", 143), on_disruption("Ignore"))),
+        "with FailJob",
+    ),
+    "all exit codes but one first": (
+        job(spec=rules(on_exit("FailJob", "NotIn", 42), on_disruption("Ignore"))),
+        "with FailJob",
+    ),
+    "exit codes counted first": (
+        job(spec={**NONE_LEFT, **rules(on_exit("Count", "NotIn", 42), on_disruption("Ignore"))}),
+        "backoffLimit 0",
+    ),
+    "exit code ignored is no promise": (
+        job(spec={**NONE_LEFT, **rules(on_exit("Ignore", "In", 143))}),
+        "backoffLimit",
+    ),
+    "the first of two rules": (job(spec=rules(on_disruption("FailJob"), on_disruption("Ignore"))), "with FailJob"),
+    "not seen": (None, "Job work takes the loss of a pod is not known"),
+}
+
+
+@pytest.mark.parametrize(("owner", "says"), FAILURES.values(), ids=FAILURES.keys())
+def test_a_drain_does_not_fail_a_job(owner: Any, says: str | None) -> None:
+    given = Given(
+        pod=WORKER,
+        also=(cordoned(61 * MINUTES), *([owner] if owner is not None else [])),
+        voluntary="JOB",
+        maintenance="JOB_WOULD_FAIL" if says else "",
+    )
+    given.check()
+    assert all((says or "") in it.text for it in given.reasons()[Urgency.MAINTENANCE])
+
+
+INDEXED = {
+    "none": ("", None),
+    "one left": ("1", None),
+    "used up": ("2", "backoffLimitPerIndex 2"),
+    "odd": ("x", None),
+}
+
+
+@pytest.mark.parametrize(("failures", "says"), INDEXED.values(), ids=INDEXED.keys())
+def test_an_index_has_retries_of_its_own(failures: str, says: str | None) -> None:
+    annotations = {keys.JOB_INDEX_FAILURE_COUNT: failures} if failures else {}
+    made = pod("work-1", of=build.owner("Job", "work", "shop"), annotations=annotations)
+    given = Given(
+        pod=made,
+        also=(cordoned(61 * MINUTES), job(spec={"backoffLimitPerIndex": 2, "backoffLimit": 0})),
+        voluntary="JOB",
+        maintenance="JOB_WOULD_FAIL" if says else "",
+    )
+    given.check()
+
+
+def test_a_step_of_a_workflow_counts_as_a_job() -> None:
+    step = pod("step", of=build.owner("Workflow", "build", "shop"), spec={"restartPolicy": "OnFailure"})
+    Given(pod=step, voluntary="JOB", maintenance="JOB JOB_WOULD_FAIL", says="Workflow build").check()
