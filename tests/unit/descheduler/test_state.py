@@ -17,7 +17,7 @@ def contents(state: ClusterState) -> object:
         sorted(state.pending),
         {name: sorted(pods) for name, pods in state.by_namespace.items()},
         {uid: sorted(pods) for uid, pods in state.by_owner.items()},
-        sorted((name, sorted(group.nodes.items())) for name, group in state.repelling.groups()),
+        sorted(state.repelling),
         sorted(state.controllers),
         {uid: sorted(sets) for uid, sets in state.replica_sets.items()},
         {name: sorted(budgets) for name, budgets in state.budgets.items()},
@@ -90,8 +90,7 @@ def test_the_key_of_the_store_is_the_only_key_of_a_pod() -> None:
 
 
 def test_a_resize_changes_what_a_pod_holds() -> None:
-    given = {"name": "main", "resources": {"requests": {"cpu": "3"}}, "allocatedResources": {"cpu": "3"}}
-    resized = {"containerStatuses": [given]}
+    resized = {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": "3"}}}]}
     before, after = build.pod("x", on="a", cpu="1"), build.pod("x", on="a", cpu="1", status=resized)
     state = build.state(build.node("a"), before)
     state.apply(before, after)
@@ -138,3 +137,19 @@ def _some(rng: random.Random, kind: str, name: str) -> object:
         spec={"affinity": anti} if rng.random() < 0.2 else None,
         status={"phase": rng.choice(("Running", "Running", "Failed"))},
     )
+
+
+def test_the_workload_of_a_statefulset_is_the_statefulset_whoever_made_it() -> None:
+    pod = build.pod("db-0", on="a", of=build.owner("StatefulSet", "db"))
+    made_by_operator = {"ownerReferences": [build.owner("Database", "db")]}
+    state = build.state(pod, build.thing("StatefulSet", "db", metadata=made_by_operator))
+    assert (found := state.workload(pod)) is not None
+    assert found.text == "StatefulSet default/db"
+    assert [key for key, _ in state.siblings(found)] == [("default", "db-0")]
+
+
+def test_an_owner_reference_reaches_no_other_namespace() -> None:
+    pod = build.pod("x", on="a", namespace="mine", of=build.owner("StatefulSet", "db", "theirs"))
+    state = build.state(pod, build.thing("StatefulSet", "db", "theirs"))
+    assert (found := state.workload(pod)) is not None
+    assert (found.namespace, found.object) == ("mine", None)
