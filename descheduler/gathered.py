@@ -13,6 +13,7 @@ from typing import Final
 from descheduler import kinds
 from descheduler.kinds import Watched
 from descheduler.state import ClusterState
+from descheduler.usage import Usage
 
 ALWAYS: Final = (kinds.NODES, kinds.PODS, kinds.NAMESPACES, kinds.PRIORITYCLASSES, kinds.PDBS)
 """Every cluster has the first four. It may do without budgets, but to assume so silently would be dangerous."""
@@ -42,6 +43,8 @@ class Gathered:
     state: ClusterState
     objects: int
     gaps: tuple[Gap, ...] = ()
+    usage: Usage | None = None
+    """What nodes and pods really use, where anything measures it."""
 
 
 def gaps(state: ClusterState, counts: Mapping[Watched, int], none: Collection[str] = ()) -> Iterator[Gap]:

@@ -1,0 +1,92 @@
+"""Why one pod is moved or is not: every guard's answer, every node's, and what the strategies say.   Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from cluster.objects import Pod
+from descheduler import guards, memory, plan, report, strategies
+from descheduler.fit import Fitter
+from descheduler.gathered import Gathered
+from descheduler.guards.case import Case
+from descheduler.picture import Picture
+from descheduler.proposal import Urgency
+from policy import keys
+from policy.settings import Settings
+
+Plain = dict[str, Any]
+
+
+def of_pod(pod: Pod, gathered: Gathered, settings: Settings, now: datetime) -> Plain:
+    """Everything there is to say about it."""
+    workload = gathered.state.workload(pod)
+    return {
+        "namespace": pod.metadata.namespace,
+        "pod": pod.metadata.name,
+        "node": pod.node_name or None,
+        "workload": None if workload is None else workload.text,
+        "plan": _outcome(pod, gathered, settings, now),
+        "strategies": _strategies(pod, gathered, settings, now),
+        "guards": _guards(pod, gathered, settings, now),
+        "nodes": _nodes(pod, gathered),
+        "assumed": [str(gap) for gap in gathered.gaps],
+    }
+
+
+def _outcome(pod: Pod, gathered: Gathered, settings: Settings, now: datetime) -> Plain:
+    """What the plan of this moment does with it."""
+    made = report.of_plan(plan.make(gathered.state, settings, now, gathered.usage), gathered)
+    for decision in ("moves", "refusals"):
+        for found in made[decision]:
+            if (found["namespace"], found["pod"]) == pod.metadata.key:
+                told = {key: value for key, value in found.items() if key not in {"namespace", "pod"}}
+                return {"decision": "move" if decision == "moves" else "refuse", **told}
+    return {"decision": "leave"}
+
+
+def _strategies(pod: Pod, gathered: Gathered, settings: Settings, now: datetime) -> list[Plain]:
+    """What each would propose for it, whether or not a plan would get that far."""
+    return [
+        {
+            "strategy": active.name,
+            "weight": active.weight,
+            "proposes": next(
+                (it.why for it in active.propose(gathered.state, now) if it.pod.metadata.key == pod.metadata.key),
+                None,
+            ),
+        }
+        for active in strategies.active(settings, gathered.usage)
+    ]
+
+
+def _guards(pod: Pod, gathered: Gathered, settings: Settings, now: datetime) -> list[Plain]:
+    cooldowns = memory.cooldowns(gathered.state.migrations.values(), settings, now)
+    context = guards.Context(gathered.state, settings, keys.under(settings.label_prefix), now, cooldowns)
+    case = Case(pod, context)
+    return [
+        {
+            "guard": guard.name,
+            "code": str(guard.code),
+            "against": [str(urgency) for urgency in Urgency if guard.holds(urgency)],
+            "objection": guard.check(case),
+        }
+        for guard in guards.GUARDS
+    ]
+
+
+def _nodes(pod: Pod, gathered: Gathered) -> list[Plain]:
+    """Every node, its own included, as if the pod had left its place."""
+    picture = Picture(gathered.state)
+    if pod.node_name:
+        picture.take(pod)
+    fitter = Fitter(picture)
+    return [
+        {
+            "node": name,
+            "own": name == pod.node_name,
+            "load": report.percent(picture.load(name)),
+            "misfits": [{"code": str(it.code), "text": it.text} for it in fitter.misfits(pod, name)],
+        }
+        for name in sorted(gathered.state.nodes)
+    ]

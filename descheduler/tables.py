@@ -1,0 +1,159 @@
+"""Plans and explanations as text for people: tables on a terminal, aligned columns elsewhere.   Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+Plain = dict[str, Any]
+
+SHOWN_NODES: Final = 20
+"""Nodes listed without -v beside those that change: the fullest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A title, names of columns and rows of text; or, without columns, lines of text."""
+
+    title: str
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    note: str = ""
+
+
+def of_plan(plan: Plain, *, verbose: bool) -> Iterator[Table]:
+    """A plan as `report.of_plan` gives it."""
+    yield from _assumed(plan["summary"]["assumed"])
+    yield _moves(plan)
+    yield from _refusals(plan, verbose=verbose)
+    yield _nodes(plan["nodes"], verbose=verbose)
+    yield Table(_sentence(plan["summary"]))
+
+
+def _assumed(gaps: Sequence[str]) -> Iterator[Table]:
+    if gaps:
+        yield Table("Not everything is known, so this may not be what would happen", ("ASSUMED",), _single(gaps))
+
+
+def _moves(plan: Plain) -> Table:
+    rows = tuple(
+        (it["namespace"], it["pod"], it["from"], it["to"] or "<anywhere>", it["strategy"], it["reason"])
+        for it in plan["moves"]
+    )
+    if not rows:
+        return Table("Nothing to move")
+    return Table(f"Moves ({len(rows)})", ("NAMESPACE", "POD", "FROM", "TO", "STRATEGY", "WHY"), rows)
+
+
+def _refusals(plan: Plain, *, verbose: bool) -> Iterator[Table]:
+    refusals = plan["refusals"]
+    if not refusals:
+        return
+    title = f"Refused ({len(refusals)})"
+    if verbose:
+        yield Table(title, ("NAMESPACE", "POD", "STRATEGY", "REASON", "WHY"), tuple(_each(refusals)))
+        return
+    examples: dict[str, tuple[str, str]] = {}
+    for it in refusals:
+        for why in it["reasons"]:
+            examples.setdefault(why["code"], (f"{it['namespace']}/{it['pod']}", why["text"]))
+    counts = plan["summary"]["refusalsByReason"]
+    ordered = sorted(counts.items(), key=lambda it: (-it[1], it[0]))
+    rows = tuple((code, str(count), *examples[code]) for code, count in ordered)
+    yield Table(title, ("REASON", "PODS", "SUCH AS", "WHY"), rows, "-v lists each")
+
+
+def _each(refusals: Sequence[Plain]) -> Iterator[tuple[str, ...]]:
+    for it in refusals:
+        yield from ((it["namespace"], it["pod"], it["strategy"], why["code"], why["text"]) for why in it["reasons"])
+
+
+def _nodes(nodes: Sequence[Plain], *, verbose: bool) -> Table:
+    fullest = sorted(nodes, key=lambda it: (-_number(it["loadBefore"]), it["name"]))[:SHOWN_NODES]
+    shown = [it for it in nodes if verbose or it in fullest or it["loadBefore"] != it["loadAfter"]]
+    rows = tuple((it["name"], it["capacity"], _load(it["loadBefore"]), _load(it["loadAfter"])) for it in shown)
+    left = len(nodes) - len(shown)
+    note = f"{left} more that are less full and do not change; -v lists them" if left else ""
+    return Table(f"Nodes ({len(nodes)})", ("NODE", "CAPACITY", "LOAD", "AFTER"), rows, note)
+
+
+def _sentence(summary: Plain) -> str:
+    said = [_count(summary[f"{what}s"], what) for what in ("move", "refusal", "proposal")]
+    parts = [
+        f"{said[0]} and {said[1]} of {said[2]}",
+        f"highest load {_load(summary['highestLoadBefore'])} before and {_load(summary['highestLoadAfter'])} after",
+    ]
+    if summary["limitedBy"] is not None:
+        parts.append(f"limited by {summary['limitedBy']['code']}: {summary['limitedBy']['text']}")
+    return "; ".join(parts)
+
+
+def of_pod(told: Plain) -> Iterator[Table]:
+    """An explanation as `explanation.of_pod` gives it."""
+    yield from _assumed(told["assumed"])
+    where = f"on {told['node']}" if told["node"] else "without a node"
+    owner = told["workload"] or "no workload"
+    yield Table(f"Pod {told['namespace']}/{told['pod']} {where}, of {owner}")
+    yield Table(_decision(told["plan"]))
+    strategies = tuple((it["strategy"], str(it["weight"]), it["proposes"] or "-") for it in told["strategies"])
+    yield Table("Strategies", ("STRATEGY", "WEIGHT", "PROPOSES TO MOVE IT BECAUSE"), strategies)
+    guards = tuple(
+        (it["guard"], it["code"], ", ".join(it["against"]), it["objection"] or "passes") for it in told["guards"]
+    )
+    yield Table("Guards", ("GUARD", "REASON", "HOLDS AGAINST", "ANSWER"), guards)
+    yield Table("Nodes, as if it had left its place", ("NODE", "LOAD", "FITS", "WHY NOT"), tuple(_places(told)))
+
+
+def _decision(plan: Plain) -> str:
+    match plan["decision"]:
+        case "move":
+            return f"The plan moves it to {plan['to'] or 'any node'} ({plan['strategy']}): {plan['reason']}"
+        case "refuse":
+            why = "; ".join(f"{it['code']}: {it['text']}" for it in plan["reasons"])
+            return f"The plan leaves it where it is, though {plan['strategy']} would move it: {why}"
+        case _:
+            return "The plan leaves it where it is: nothing came to ask for it"
+
+
+def _places(told: Plain) -> Iterator[tuple[str, ...]]:
+    for it in told["nodes"]:
+        name = f"{it['node']} (its own)" if it["own"] else it["node"]
+        misfits = [f"{found['code']}: {found['text']}" for found in it["misfits"]] or ["-"]
+        yield name, _load(it["load"]), "yes" if not it["misfits"] else "no", misfits[0]
+        yield from (("", "", "", more) for more in misfits[1:])
+
+
+def aligned(table: Table) -> str:
+    """Columns as kubectl prints them: two blanks apart, no lines, the last one as long as it is."""
+    lines = [clean(table.title) + (":" if table.rows else "")]
+    if table.rows:
+        whole = [tuple(map(clean, row)) for row in (table.columns, *table.rows)]
+        widths = [max(map(len, column)) for column in zip(*whole, strict=True)]
+        for row in whole:
+            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            lines.append("  " + "  ".join(cells).rstrip())
+    if table.note:
+        lines.append(f"  ({table.note})")
+    return "\n".join(lines) + "\n"
+
+
+def clean(text: str) -> str:
+    """Names and values come from whoever wrote the objects, and must not steer the terminal of who reads them."""
+    return text if text.isprintable() else "".join(it if it.isprintable() else f"\\x{ord(it):02x}" for it in text)
+
+
+def _single(texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    return tuple((text,) for text in texts)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _load(load: float | None) -> str:
+    return "-" if load is None else f"{load:.1f} %"
+
+
+def _number(load: float | None) -> float:
+    return float("inf") if load is None else load
