@@ -1,0 +1,164 @@
+"""The commands of `python -m testbed`: a control plane of your own on loopback, and the product in it."""
+
+import argparse
+import asyncio
+import io
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from testbed import balancer, bed, binaries, build, folder, golang, install, kubelet, pins, process, progress
+
+DEFAULT_DIR = Path(".testbed/dev")
+EXPECTED = (folder.Refused, bed.DidNotStart, build.BuildFailed, golang.NoToolchain, install.NotInstalled)
+"""Failures that the user can do something about: told in words, without a traceback."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] = options.run
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without ● still gets its picture
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            # Asked to end, in whatever way: clean up first (SIGINT is ignored in a background job).
+            signal.signal(number, signal.default_int_handler)
+        return run(options)
+    except EXPECTED as failure:
+        print(f"error: {failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; everything this command started is stopped", file=sys.stderr)
+        return 130
+
+
+def _up(options: argparse.Namespace) -> int:
+    found = _binaries()
+    running = bed.up(options.dir, found, nodes=options.nodes, spot=options.spot)
+    print(f"kubectl: {found['kubectl']}")
+    print(f"KUBECONFIG={running.kubeconfig}")
+    return 0
+
+
+def _install(options: argparse.Namespace) -> int:
+    install.install(bed.attach(options.dir), options.manifests, tell=lambda line: print(line, flush=True))
+    return 0
+
+
+def _status(options: argparse.Namespace) -> int:
+    running = bed.attach(options.dir)
+    status, ports = install.status(running), install.ports_of(running)
+    width = max(26, *map(len, status))
+    for name, pid in status.items():
+        print(f"{name:<{width}} {'pid ' + str(pid) if pid else 'not running':<12} {ports.get(name, '')}".rstrip())
+    print(f"KUBECONFIG={running.kubeconfig}")
+    return 0 if all(status.values()) else 1
+
+
+def _logs(options: argparse.Namespace) -> int:
+    running = bed.attach(options.dir)
+    names = sorted(path.stem for path in running.layout.logs.glob("*.log"))
+    if options.component and options.component not in names:
+        raise folder.Refused(f"component: {options.component!r} has no log; there are {', '.join(names)}")
+    for name in [options.component] if options.component else names:
+        print(f"==> {name} <==\n{running.tail(name, options.tail)}")
+    return 0
+
+
+def _down(options: argparse.Namespace) -> int:
+    homes = [path for path in DEFAULT_DIR.parent.glob("*/") if path.is_dir()] if options.all else [options.dir]
+    for home in homes:
+        stopped = bed.down(home)
+        print(f"{home}: stopped {', '.join(stopped)}" if stopped else f"{home}: nothing was running")
+    return 0
+
+
+def _guard(options: argparse.Namespace) -> int:
+    """Wait for the owner to end, in whatever way, and clean up after it."""
+    process.wait_for_end(options.owner)
+    bed.down(options.dir)
+    return 0
+
+
+def _kubelet(options: argparse.Namespace) -> int:
+    kubelet.run(bed.attach(options.dir), tell=lambda line: print(line, flush=True))
+    return 0
+
+
+def _kube_proxy(options: argparse.Namespace) -> int:
+    asyncio.run(balancer.serve(balancer.read(install.routes_file(bed.attach(options.dir)))))
+    return 0
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from testbed import demo
+
+    return demo.run(_binaries(), console=Console(highlight=False), pause_seconds=options.pause)
+
+
+def _show_binaries(options: argparse.Namespace) -> int:
+    if options.list:
+        wanted = pins.versions()
+        for component in binaries.COMPONENTS:
+            print(f"{component.name} v{wanted[component.project]}")
+        return 0
+    found = _binaries()
+    print(f"control plane: Kubernetes v{pins.versions()['kubernetes']} in {found['kube-apiserver'].parent}")
+    return 0
+
+
+def _binaries() -> binaries.Binaries:
+    report = progress.BuildProgress(Console(stderr=True))
+    try:
+        return binaries.ensure(os.environ, report=report)
+    finally:
+        report.close()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m testbed", description="A control plane of your own on loopback.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=text, description=text)
+        sub.set_defaults(run=run)
+        if name not in ("binaries", "demo"):
+            sub.add_argument("--dir", type=Path, default=DEFAULT_DIR, help="folder of the test bed (%(default)s)")
+        return sub
+
+    start = command("up", _up, "start a control plane; the last line printed is its KUBECONFIG")
+    start.add_argument("--nodes", type=_count, default=3, metavar="N", help="on-demand nodes (%(default)s)")
+    start.add_argument("--spot", type=_count, default=3, metavar="N", help="spot nodes (%(default)s)")
+    product = command(
+        "install", _install, "apply the product's manifests, run its Deployments and wait until they are ready"
+    )
+    product.add_argument("--manifests", type=Path, default=install.MANIFESTS, help="a kustomize folder")
+    command("status", _status, "list the components; exit 1 if one does not run")
+    logs = command("logs", _logs, "print the end of the logs")
+    logs.add_argument("component", nargs="?", help="only this one")
+    logs.add_argument("--tail", type=_count, default=20, metavar="N", help="lines (%(default)s)")
+    stop = command("down", _down, "stop a control plane, crashed or not, and remove its files")
+    stop.add_argument("--all", action="store_true", help=f"every test bed below {DEFAULT_DIR.parent}")
+    guard = command("guard", _guard, "take a control plane down when its owner ends (used by `up` itself)")
+    guard.add_argument("--owner", type=int, required=True, metavar="PID")
+    command("kubelet", _kubelet, "keep the volumes of installed processes up to date (used by `install` itself)")
+    command("kube-proxy", _kube_proxy, "lead Services to installed processes (used by `install` itself)")
+    show = command("demo", _demo, "show the main job on a control plane of its own, then remove it")
+    show.add_argument("--pause", type=float, default=None, help="seconds to stay on the last picture")
+    built = command("binaries", _show_binaries, "find or build the binaries")
+    built.add_argument("--list", action="store_true", help="only name them with their versions")
+    return parser
+
+
+def _count(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value <= 5000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 5000")
+    return value
