@@ -17,7 +17,7 @@ def contents(state: ClusterState) -> object:
         sorted(state.pending),
         {name: sorted(pods) for name, pods in state.by_namespace.items()},
         {uid: sorted(pods) for uid, pods in state.by_owner.items()},
-        sorted(state.repelling),
+        sorted((name, sorted(group.nodes.items())) for name, group in state.repelling.groups()),
         sorted(state.controllers),
         {uid: sorted(sets) for uid, sets in state.replica_sets.items()},
         {name: sorted(budgets) for name, budgets in state.budgets.items()},
@@ -90,7 +90,8 @@ def test_the_key_of_the_store_is_the_only_key_of_a_pod() -> None:
 
 
 def test_a_resize_changes_what_a_pod_holds() -> None:
-    resized = {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": "3"}}}]}
+    given = {"name": "main", "resources": {"requests": {"cpu": "3"}}, "allocatedResources": {"cpu": "3"}}
+    resized = {"containerStatuses": [given]}
     before, after = build.pod("x", on="a", cpu="1"), build.pod("x", on="a", cpu="1", status=resized)
     state = build.state(build.node("a"), before)
     state.apply(before, after)
