@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Final
 
+from cluster.objects import Pod
 from descheduler import guards, memory, strategies
 from descheduler.guards import Context
 from descheduler.ledger import Ledger
@@ -51,7 +52,7 @@ def make(state: ClusterState, settings: Settings, now: datetime, usage: Usage | 
     nodes = tuple(_loads(state, planner.picture))
     return Plan(
         tuple(planner.moves),
-        tuple(planner.refusals),
+        planner.refusals,
         nodes,
         Summary.of(planner.moves, planner.refusals, nodes, proposals=planner.proposals, limited=planner.limited),
     )
@@ -66,6 +67,15 @@ class _Desk:
     search: Search
 
 
+@dataclass(frozen=True, slots=True)
+class _Stuck:
+    """A proposal for which there was no target after so many bookings."""
+
+    active: Active
+    proposal: Proposal
+    booked: int
+
+
 class _Planner:
     """The work of one pass."""
 
@@ -75,8 +85,9 @@ class _Planner:
         self._now = now
         self._desk: _Desk | None = None
         self._planned: set[Key] = set()
+        self._second_look: list[_Stuck] = []
+        self._refused: dict[tuple[Key, str], Refusal] = {}
         self.moves: list[Move] = []
-        self.refusals: list[Refusal] = []
         self.proposals = 0
         self.limited: Reason | None = None
 
@@ -84,6 +95,11 @@ class _Planner:
     def picture(self) -> Picture | None:
         """The cluster after the plan; None if nothing was proposed."""
         return None if self._desk is None else self._desk.ledger.picture
+
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """In the order of the proposals."""
+        return tuple(self._refused.values())
 
     def consider(self, group: tuple[Active, ...]) -> None:
         """All proposals of strategies of one weight, by deadline."""
@@ -93,13 +109,26 @@ class _Planner:
             _pull(heap, number, stream)
         while heap:
             _, number, proposal = heapq.heappop(heap)
+            self.proposals += 1
             active, stream = streams[number]
             if self._consider(active, proposal):
                 _pull(heap, number, stream)
+        while self._look_again():
+            pass
+
+    def _look_again(self) -> bool:
+        """Moves that were booked later may have made room, or evened out what was too uneven."""
+        before = len(self.moves)
+        stuck, self._second_look = self._second_look, []
+        for item in stuck:
+            if item.booked == self._opened().ledger.booked:
+                self._second_look.append(item)
+            elif not self._consider(item.active, item.proposal):
+                return False
+        return len(self.moves) > before
 
     def _consider(self, active: Active, proposal: Proposal) -> bool:
         """Whether the strategy should be asked for more."""
-        self.proposals += 1
         desk, pod = self._opened(), proposal.pod
         ledger = desk.ledger
         if pod.metadata.key in self._planned:
@@ -108,7 +137,7 @@ class _Planner:
             return True
         if proposal.urgency is Urgency.VOLUNTARY and ledger.limits.exhausted:
             self.limited = ledger.limits.total_reason()
-            self.refusals.append(Refusal(pod, active.name, (self.limited,)))
+            self._refuse(active, pod, (self.limited,))
             return False
         self._decide(active, proposal, desk)
         return True
@@ -117,7 +146,7 @@ class _Planner:
         pod, urgency, ledger = proposal.pod, proposal.urgency, desk.ledger
         reasons = guards.reasons(pod, desk.context, urgency) + ledger.reasons(pod, urgency)
         if reasons:
-            self.refusals.append(Refusal(pod, active.name, reasons))
+            self._refuse(active, pod, reasons)
             return
         ledger.picture.take(pod)
         found = desk.search.target(proposal)
@@ -125,12 +154,17 @@ class _Planner:
             self._book(active, proposal, found if isinstance(found, str) else None, ledger)
         else:
             ledger.picture.untake(pod)
-            self.refusals.append(Refusal(pod, active.name, (found,)))
+            self._refuse(active, pod, (found,))
+            self._second_look.append(_Stuck(active, proposal, ledger.booked))
+
+    def _refuse(self, active: Active, pod: Pod, reasons: tuple[Reason, ...]) -> None:
+        self._refused[pod.metadata.key, active.name] = Refusal(pod, active.name, reasons)
 
     def _book(self, active: Active, proposal: Proposal, target: str | None, ledger: Ledger) -> None:
         pod = proposal.pod
         ledger.book(pod, target)
         self._planned.add(pod.metadata.key)
+        self._refused.pop((pod.metadata.key, active.name), None)
         self.moves.append(
             Move(
                 pod,

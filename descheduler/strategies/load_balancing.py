@@ -1,11 +1,12 @@
 """LoadBalancing: relieve nodes that are fuller than the others.   Decides only; never evicts.
 
-The load of a node is the largest of its shares of cpu, memory and pods. A node acts as a source when it is over the
-mean by more than `threshold` percent of it and by `floor` points, and is left at half that distance, so that a node
-does not hover at the line. No target may end above that half either: what is moved once is not moved again.
+The load of a node is the largest of its shares of cpu, memory and pods; the mean is the same of all nodes together. A
+node is a source when it is over the mean by more than `threshold` percent of it and by `floor` points, and is left at
+half that distance, so that it does not hover at the line. No target may end above that half either. Nodes together
+hold the same before and after a move, so the line stays where it is and what is moved once is not moved again.
 
-Nodes that keep different pods away by their taints (control plane, dedicated pools) are compared among themselves;
-the taints of spot nodes do not count, since pods are made to tolerate them.
+Nodes that keep different pods away by their taints (control plane, dedicated pools) are compared, and levelled, among
+themselves; the taints of spot nodes do not count, since pods are made to tolerate them.
 """
 
 from __future__ import annotations
@@ -79,6 +80,8 @@ class Level:
     line: Line
     limit: float
     """Load that no target may exceed."""
+    peers: frozenset[str]
+    """Nodes of the same pool."""
     too_full: Reason
 
     def reached(self, picture: Picture) -> bool:
@@ -91,33 +94,46 @@ class Level:
 
     def objection(self, picture: Picture, pod: Pod, node: str) -> Reason | None:
         """A target may not be pushed over the line in any of its shares."""
-        return self.too_full if places.load_with(picture, pod, node) > self.limit else None
+        served = node in self.peers and places.load_with(picture, pod, node) <= self.limit
+        return None if served else self.too_full
 
 
 def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal]:  # noqa: ARG001 - one shape
     """Pods of the fullest node first, and of each node those that relieve it with the fewest moves."""
-    pools = _pools(state, args.spot_taints)
-    lines = {pool: line([load for load, _ in members], args) for pool, members in pools.items()}
-    sources = [
-        (load, node.name, pool) for pool, members in pools.items() for load, node in members if load > lines[pool].act
-    ]
-    for load, name, pool in sorted(sources, key=lambda it: (-it[0], it[1])):
-        yield from _relieve(state.nodes[name], load, lines[pool], args)
+    sources = []
+    for members in _pools(state, args.spot_taints).values():
+        found = line(members, args)
+        full = [(node.load(), node) for node in members]
+        full = [(load, node) for load, node in full if load > found.act]
+        peers = frozenset(node.name for node in members) if full else frozenset()
+        sources += [(load, node, found, peers) for load, node in full]
+    for load, node, found, peers in sorted(sources, key=lambda it: (-it[0], it[1].name)):
+        yield from _relieve(node, load, found, peers, args)
 
 
-def line(loads: Sequence[float], args: Args) -> Line:
-    """The line of nodes with these loads."""
-    mean = sum(loads) / len(loads)
+def line(nodes: Sequence[NodeState], args: Args) -> Line:
+    """The line of these nodes."""
+    mean = max(
+        places.share_of(
+            sum(node.nominal_cpu for node in nodes), sum(node.allocatable.get(demand.CPU, 0) for node in nodes)
+        ),
+        places.share_of(
+            sum(node.nominal_memory for node in nodes), sum(node.allocatable.get(demand.MEMORY, 0) for node in nodes)
+        ),
+        places.share_of(
+            sum(len(node.pods) for node in nodes), sum(node.allocatable.get(demand.PODS, 0) for node in nodes)
+        ),
+    )
     margin = max(mean * args.threshold / 100, args.floor)
     return Line(mean, mean + margin, mean + margin / 2)
 
 
-def _pools(state: ClusterState, spot_taints: Sequence[SpotTaint]) -> dict[Pool, list[tuple[float, NodeState]]]:
+def _pools(state: ClusterState, spot_taints: Sequence[SpotTaint]) -> dict[Pool, list[NodeState]]:
     """Open nodes by what they keep away. Others have no say in the mean: nothing can go there."""
-    pools: dict[Pool, list[tuple[float, NodeState]]] = {}
+    pools: dict[Pool, list[NodeState]] = {}
     for node in state.nodes.values():
         if node.open and node.node is not None:
-            pools.setdefault(_pool(node.node, spot_taints), []).append((node.load(), node))
+            pools.setdefault(_pool(node.node, spot_taints), []).append(node)
     return pools
 
 
@@ -131,11 +147,11 @@ def _pool(node: Node, spot_taints: Sequence[SpotTaint]) -> Pool:
     )
 
 
-def _relieve(node: NodeState, load: float, line: Line, args: Args) -> Iterator[Proposal]:
+def _relieve(node: NodeState, load: float, line: Line, peers: frozenset[str], args: Args) -> Iterator[Proposal]:
     limit = min(line.target, load - args.minimum_improvement)
     why = f"node {node.name} is {load:.1f} % full, the mean is {line.mean:.1f} %"
     too_full = Reason(Code.NO_IMPROVEMENT, f"{why}, and every node that could take it would be over {limit:.1f} %")
-    aim = Level(node.name, line, limit, too_full)
+    aim = Level(node.name, line, limit, peers, too_full)
     for pod in _fewest_first(node, line.target):
         yield Proposal(pod, Urgency.VOLUNTARY, why, aim)
 

@@ -33,8 +33,8 @@ class World:
         return [*self.nodes, *self.others, *self.pods]
 
 
-def world(seed: int, *, plain: bool = False, nodes: int | None = None) -> World:
-    """`plain` leaves out everything that keeps a pod from moving but room and load."""
+def world(seed: int, *, plain: bool = False, stateful: bool = True, nodes: int | None = None) -> World:
+    """`plain` leaves out everything that keeps a pod from moving but room and load, `stateful` only StatefulSets."""
     rng = random.Random(seed)
     made = World()
     made.nodes = [_node(rng, number, plain) for number in range(nodes or rng.randint(3, 10))]
@@ -45,7 +45,7 @@ def world(seed: int, *, plain: bool = False, nodes: int | None = None) -> World:
             name = node.metadata.name
             made.pods.append(build.pod(f"agent-{name}", on=name, of=build.owner("DaemonSet", "agent"), cpu="100m"))
     for number in range(rng.randint(2, 8)):
-        _workload(rng, number, made, favourites, plain)
+        _workload(rng, number, made, favourites, plain=plain, stateful=stateful)
     return made
 
 
@@ -68,10 +68,12 @@ def _node(rng: random.Random, number: int, plain: bool) -> Any:
     )
 
 
-def _workload(rng: random.Random, number: int, made: World, favourites: list[Any], plain: bool) -> None:
+def _workload(
+    rng: random.Random, number: int, made: World, favourites: list[Any], *, plain: bool, stateful: bool
+) -> None:
     app, namespace = f"app{number}", "kube-system" if not plain and rng.random() < 0.1 else "default"
     replicas = rng.choice((1, 2, 3, 5, 8, 12))
-    kind = "ReplicaSet" if plain or rng.random() < 0.8 else "StatefulSet"
+    kind = "StatefulSet" if not plain and rng.random() < 0.2 and stateful else "ReplicaSet"
     spec, annotations = ({}, {}) if plain else (_rules(rng, app), _wishes(rng))
     cpu, memory = rng.choice(("", "100m", "250m", "500m", "1", "2")), rng.choice(("", "256Mi", "1Gi", "3Gi"))
     owner = build.owner(kind, app, namespace)
