@@ -21,6 +21,10 @@ FORMATS = ("table", "json", "yaml")
 
 def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
+    if options.command == "run":
+        from descheduler import run as process
+
+        return process.run(options)
     from descheduler import commands  # usage and help need none of it
 
     run = {"plan": commands.run_plan, "explain": commands.run_explain}[options.command]
@@ -45,7 +49,28 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("pod", metavar="POD", help="name of the pod, or NAMESPACE/NAME")
     explain.add_argument("-n", "--namespace", default="default", help="its namespace (default)")
     _add_input(explain)
+    _add_run(commands.add_parser("run", help="plan and move until SIGTERM; the one that holds the lease acts"))
     return parser
+
+
+def _add_run(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--settings", type=Path, metavar="FILE", help="settings document, followed while running")
+    command.add_argument("--probes", type=_address, default=("", 8081), help="host:port of probes, metrics (:8081)")
+    command.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE", help="as for kubectl; in a pod its ServiceAccount"
+    )
+    command.add_argument("--context", help="context of the kubeconfig")
+    command.add_argument("--namespace", default="spotshift-system", help="where we run (spotshift-system)")
+    command.add_argument("--identity", default="", help="name in the election; by default host name and chance")
+    command.add_argument("--lease-seconds", type=int, help="how long others leave a silent leader alone (15)")
+    command.add_argument("--log-format", choices=("json", "console"), default="json")
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not accepted, use host:port, such as 127.0.0.1:8081 or :8081")
+    return host.strip("[]"), int(port)
 
 
 def _add_input(command: argparse.ArgumentParser) -> None:

@@ -80,7 +80,8 @@ class Keys:
     cordoned_by: str
     """Node annotation: this cordon is ours, so we may lift it."""
     moving: str
-    """Workload annotation: what is being moved right now, for `kubectl describe`; gone with the last move."""
+    """Workload label: the move under way, for `kubectl describe`; gone with the last one. Not an annotation: those a
+    Deployment hands down to its ReplicaSets and never takes back."""
     maintenance_status: str
     """Node annotation: how far its drain is."""
     draining: str

@@ -131,7 +131,7 @@ def test_our_token_changes_our_marks_and_nothing_else(ours: Api, kube: Api, name
 
     pod({"metadata": {"labels": {KEYS.migration_id: "m-1"}, "annotations": {keys.POD_DELETION_COST: "-1"}}})
     pod({"metadata": {"labels": {KEYS.migration_id: None}}})
-    deployment({"metadata": {"annotations": {KEYS.moving: "web-1: a -> b"}}})
+    deployment({"metadata": {"labels": {KEYS.moving: "migration-1-x"}}})
     image = {"containers": [{"name": "main", "image": "evil"}]}
     eventually(lambda: "spec" in refused(lambda: pod({"spec": image})))
     assert "own labels" in refused(lambda: pod({"metadata": {"labels": {"app": "other"}}}))

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from cluster.objects import Pod, PodMigration
-from descheduler import machine, replacement, world
-from descheduler.actions import Action, Adopt, Done, Evict, MarkPod, MarkWorkload, Release, Wait, Write
+from descheduler.migration import machine, replacement, world
+from descheduler.migration.actions import Action, Adopt, Done, Evict, MarkPod, MarkWorkload, Release, Wait, Write
 from descheduler.proposal import Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.state import ClusterState
@@ -66,11 +66,11 @@ class Cluster:
                 pod = self.state.pods[found.metadata.namespace, name]
                 assert pod.metadata.uid == uid
                 self.swap(pod, remarked(pod, labels, annotations))
-            case MarkWorkload(uid=uid, text=text):
+            case MarkWorkload(uid=uid, value=value):
                 item = self.state.controllers[uid].object
                 assert item is not None
-                self.swap(item, annotated(item, {KEYS.moving: text}))
-                self.effects.append(f"workload {text is not None}")
+                self.swap(item, labelled(item, {KEYS.moving: value}))
+                self.effects.append(f"workload {value is not None}")
             case Evict(name=name, uid=uid, version=version):
                 assert version
                 self._evict(name, uid)
@@ -111,9 +111,9 @@ def remarked(pod: Pod, labels: Any, annotations: Any) -> Pod:
     return msgspec.structs.replace(pod, metadata=meta)
 
 
-def annotated(item: Any, annotations: Any) -> Any:
-    kept = {key: value for key, value in {**item.metadata.annotations, **annotations}.items() if value is not None}
-    return msgspec.structs.replace(item, metadata=msgspec.structs.replace(item.metadata, annotations=kept))
+def labelled(item: Any, labels: Any) -> Any:
+    kept = {key: value for key, value in {**item.metadata.labels, **labels}.items() if value is not None}
+    return msgspec.structs.replace(item, metadata=msgspec.structs.replace(item.metadata, labels=kept))
 
 
 def replica(name: str, *, on: str, created: datetime, ready: bool = True) -> Pod:
@@ -143,7 +143,7 @@ def marks(made: Cluster) -> list[str]:
     found = [pod for pod in made.state.pods.values() if pod.metadata.name in {"web-old", "web-other"}]
     ours = [key for pod in found for key in (*pod.metadata.labels, *pod.metadata.annotations) if key in KEYS.all]
     for known in made.state.controllers.values():
-        ours += [key for key in known.annotations if key in KEYS.all]
+        ours += [key for key in known.labels if key in KEYS.all]
     return ours
 
 

@@ -15,10 +15,21 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from cluster.objects import Pod, PodMigration
-from descheduler.actions import Action, Adopt, Done, Evict, MarkPod, MarkWorkload, Release, Wait, Write, owner_json
+from descheduler.migration.actions import (
+    Action,
+    Adopt,
+    Done,
+    Evict,
+    MarkPod,
+    MarkWorkload,
+    Release,
+    Wait,
+    Write,
+    owner_json,
+)
+from descheduler.migration.world import World
 from descheduler.proposal import Urgency
 from descheduler.reasons import Reason
-from descheduler.world import World
 from policy import values
 from policy.values import MigrationStatus
 
@@ -249,7 +260,7 @@ def _clear(migration: PodMigration, world: World) -> Action:
 
 def _release(world: World) -> Action:
     workload = world.workload
-    if workload is not None and world.keys.moving in workload.annotations and not world.others_moving:
+    if workload is not None and world.keys.moving in workload.labels and not world.others_moving:
         return MarkWorkload(workload.kind, workload.name, workload.uid, None)
     return Release()
 
@@ -305,13 +316,12 @@ def _unmark(migration: PodMigration, world: World) -> MarkPod | None:
 
 
 def _mark_workload(migration: PodMigration, world: World) -> MarkWorkload | None:
-    workload, resolved = world.workload, migration.status.resolved
-    if workload is None or workload.kind not in MARKED or workload.object is None or resolved is None:
+    workload = world.workload
+    if workload is None or workload.kind not in MARKED or workload.object is None:
         return None
-    if world.keys.moving in workload.annotations:
+    if world.keys.moving in workload.labels:
         return None
-    text = f"{migration.spec.pod_ref.name}: {resolved.source_node} -> {resolved.target_node or 'any node'}"
-    return MarkWorkload(workload.kind, workload.name, workload.uid, text)
+    return MarkWorkload(workload.kind, workload.name, workload.uid, _id(migration))
 
 
 # ---- small readings

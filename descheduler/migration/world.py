@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cluster.objects import Pod, PodMigration
-from descheduler import replacement
+from descheduler.migration import replacement
 from descheduler.proposal import Urgency
 from descheduler.reasons import Reason
 from descheduler.state import ClusterState

@@ -15,8 +15,8 @@ from cluster import errors
 from cluster.client import Client
 from cluster.objects import Pod, PodMigration
 from cluster.resources import DEPLOYMENTS, PODMIGRATIONS, PODS, REPLICASETS, STATEFULSETS, Resource
-from descheduler.actions import Action, Adopt, Evict, MarkPod, MarkWorkload, Release, Write
-from descheduler.machine import FINALIZER, Failure
+from descheduler.migration.actions import Action, Adopt, Evict, MarkPod, MarkWorkload, Release, Write
+from descheduler.migration.machine import FINALIZER, Failure
 from policy.keys import Keys
 
 MANAGER: Final = "spotshift-descheduler"
@@ -35,7 +35,7 @@ class Done:
     migration: PodMigration | None = None
     pod: Pod | None = None
     workload: tuple[str, Mapping[str, str]] | None = None
-    """UID and annotations as they are now."""
+    """UID and labels as they are now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +130,12 @@ class Executor:
         answer: dict[str, Any] = self._client.merge_patch(
             WORKLOADS[action.kind],
             action.name,
-            {"metadata": {"uid": action.uid, "annotations": {self._keys.moving: action.text}}},
+            {"metadata": {"uid": action.uid, "labels": {self._keys.moving: action.value}}},
             namespace=migration.metadata.namespace,
             field_manager=MANAGER,
             timeout=REQUEST_SECONDS,
         )
-        return Done(workload=(action.uid, answer["metadata"].get("annotations", {})))
+        return Done(workload=(action.uid, answer["metadata"].get("labels", {})))
 
     def _evict(self, migration: PodMigration, action: Evict) -> None:
         self._client.evict(

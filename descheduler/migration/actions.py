@@ -38,12 +38,12 @@ class MarkPod:
 
 @dataclass(frozen=True, slots=True)
 class MarkWorkload:
-    """Say on the workload itself, never on its template, that a pod of it is being moved; None takes it back."""
+    """Say on the workload itself, never on its template, which move is under way; None takes it back."""
 
     kind: str
     name: str
     uid: str
-    text: str | None
+    value: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,14 +18,14 @@ import msgspec
 
 from cluster.objects import PodMigration
 from cluster.store import is_newer
-from descheduler import machine
-from descheduler.actions import Action, Done, Wait, Write
-from descheduler.executor import Done as Accepted
-from descheduler.executor import Outcome, Overtaken
-from descheduler.machine import Failure
+from descheduler.migration import machine
+from descheduler.migration.actions import Action, Done, Wait, Write
+from descheduler.migration.executor import Done as Accepted
+from descheduler.migration.executor import Outcome, Overtaken
+from descheduler.migration.machine import Failure
+from descheduler.migration.world import World
 from descheduler.node_state import Key
 from descheduler.state import ClusterState
-from descheduler.world import World
 
 LOOK_AGAIN: Final = timedelta(milliseconds=500)
 """After an answer that says the world has changed: the watch will usually have told us before."""
@@ -153,10 +153,10 @@ def adopt(accepted: Accepted, state: ClusterState) -> None:
         if running is not None and _newer(accepted.pod, running):
             state.apply(running, accepted.pod)
     if accepted.workload is not None:
-        uid, annotations = accepted.workload
+        uid, labels = accepted.workload
         found = state.controllers.get(uid)
         if found is not None and found.object is not None:
-            meta = msgspec.structs.replace(found.object.metadata, annotations=annotations)
+            meta = msgspec.structs.replace(found.object.metadata, labels=labels)
             state.apply(found.object, msgspec.structs.replace(found.object, metadata=meta))
 
 

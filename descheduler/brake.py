@@ -1,0 +1,62 @@
+"""The emergency stop: one annotation on the ConfigMap of the settings, seen within a second or two.
+
+`kubectl annotate configmap spotshift-settings -n spotshift-system scheduler.alpha.kubernetes.io/emergency-stop=true`
+stops every new side effect; moves that are past their eviction run to their end, the others are called off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cluster.client import Client
+from cluster.objects import PartialObjectMetadata
+from cluster.reflector import Reflector
+from cluster.resources import CONFIGMAPS
+from cluster.runtime import Runtime
+from cluster.source import ClusterSource
+from cluster.store import Delta
+
+
+class Brake:
+    """Follows one ConfigMap. One that does not exist stops nothing."""
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        name: str,
+        *,
+        key: Callable[[], str],
+        wake: Callable[[], None],
+        runtime: Runtime,
+    ) -> None:
+        source = ClusterSource(
+            client,
+            CONFIGMAPS,
+            PartialObjectMetadata,
+            namespace=namespace,
+            field_selector=f"metadata.name={name}",
+            metadata_only=True,
+        )
+        self._where = f"ConfigMap {namespace}/{name}"
+        self._name = (namespace, name)
+        self._key = key
+        self._wake = wake
+        self._reflector = Reflector(source, self._changed, runtime=runtime, streaming=False)
+
+    def start(self) -> None:
+        """Begin to follow it."""
+        self._reflector.start()
+
+    def stop(self) -> None:
+        """Stop following it."""
+        self._reflector.stop(0)
+
+    def why(self) -> str:
+        """Why nothing new may be done; empty if it may."""
+        found = self._reflector.store.get(self._name)
+        said = found.metadata.annotations.get(self._key(), "") if found is not None else ""
+        return f"emergency stop: {self._key()} on {self._where}" if said not in {"", "false"} else ""
+
+    def _changed(self, _: Delta[PartialObjectMetadata]) -> None:
+        self._wake()

@@ -1,0 +1,136 @@
+"""One turn of the descheduler: take migrations a step further, and plan when that is due.
+
+Runs on the thread that owns the state and returns at once: requests are made by others. Only a leader acts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+from collections.abc import Callable
+from concurrent.futures import Executor as Pool
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, Protocol
+
+from cluster import errors
+from cluster.objects import PodMigration
+from descheduler import memory, plan
+from descheduler.migration.migrator import Migrator
+from descheduler.plan import Plan
+from descheduler.proposal import Move
+from descheduler.state import ClusterState
+from descheduler.usage import Usage
+from policy.settings import Mode, Settings
+
+PLAN_GAP: Final = timedelta(seconds=1)
+"""Between two plans at least: what the last one began should show before the next is made."""
+CLEAR_EVERY: Final = timedelta(minutes=1)
+"""Between two looks for records that are no longer needed."""
+
+
+class Api(Protocol):
+    """The two requests of the loop itself. Each raises ApiError."""
+
+    def create(self, move: Move, now: datetime) -> PodMigration: ...
+    def delete(self, migration: PodMigration) -> None: ...
+
+
+class Teller(Protocol):
+    """Who tells people."""
+
+    def planned(self, plan: Plan, seconds: float, now: datetime) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the loop works with."""
+
+    migrator: Migrator
+    api: Api
+    teller: Teller
+    pool: Pool
+    wake: Callable[[], None]
+    settings: Callable[[], Settings]
+    stopped: Callable[[], str]
+    """Why nothing new may be begun; empty if it may."""
+    leading: Callable[[], bool]
+    usage: Callable[[], Usage | None]
+    clock: Callable[[], float]
+    wall: Callable[[], datetime]
+
+
+class Loop:
+    """`turn` is what the keeper of the state calls."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._created: queue.SimpleQueue[PodMigration | None] = queue.SimpleQueue()
+        self._creating = 0
+        self._planned_at: datetime | None = None
+        self._planned_for: tuple[int, Settings] | None = None
+        self._cleared_at: datetime | None = None
+        self.last: Plan | None = None
+
+    def turn(self, state: ClusterState) -> float | None:
+        """Seconds after which to come again if nothing changes."""
+        parts = self._parts
+        self._adopt(state)
+        if not parts.leading():
+            return None
+        now = parts.wall()
+        due = parts.migrator.turn(state, now)
+        next_plan = self._plan(state, now)
+        self._clear(state, now)
+        soonest = min(due, next_plan) if due is not None else next_plan
+        return max(0.0, (soonest - now).total_seconds())
+
+    def _adopt(self, state: ClusterState) -> None:
+        """What was created is known at once, so that the next plan counts with it."""
+        while not self._created.empty():
+            made = self._created.get()
+            self._creating -= 1
+            if made is not None and made.metadata.key not in state.migrations:
+                state.apply(None, made)
+
+    def _plan(self, state: ClusterState, now: datetime) -> datetime:
+        """Make a plan if the cluster has changed or the interval is over; when the next one is due."""
+        settings = self._parts.settings()
+        if self._creating:
+            return now + PLAN_GAP
+        if self._planned_at is not None:
+            changed = self._planned_for != (state.changes, settings)
+            due = self._planned_at + (PLAN_GAP if changed else settings.rescheduling_interval)
+            if now < due:
+                return due
+        self._make(state, settings, now)
+        return now + settings.rescheduling_interval
+
+    def _make(self, state: ClusterState, settings: Settings, now: datetime) -> None:
+        began = self._parts.clock()
+        made = plan.make(state, settings, now, self._parts.usage())
+        self._planned_at, self._planned_for, self.last = now, (state.changes, settings), made
+        self._parts.teller.planned(made, self._parts.clock() - began, now)
+        if settings.mode is Mode.OBSERVE or self._parts.stopped():
+            return
+        for move in made.moves:
+            self._creating += 1
+            self._parts.pool.submit(self._create, move, now)
+
+    def _create(self, move: Move, now: datetime) -> None:
+        made: PodMigration | None = None
+        with contextlib.suppress(errors.ApiError):  # the next plan starts from what is there
+            made = self._parts.api.create(move, now)
+        self._created.put(made)
+        self._parts.wake()
+
+    def _clear(self, state: ClusterState, now: datetime) -> None:
+        if self._cleared_at is not None and now - self._cleared_at < CLEAR_EVERY:
+            return
+        self._cleared_at = now
+        for migration in memory.expired(state.migrations.values(), self._parts.settings(), now):
+            self._parts.pool.submit(self._delete, migration)
+
+    def _delete(self, migration: PodMigration) -> None:
+        with contextlib.suppress(errors.ApiError):  # looked at again in a minute
+            self._parts.api.delete(migration)

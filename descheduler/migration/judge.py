@@ -1,0 +1,156 @@
+"""Sees the world for one migration: whether the pod may still be moved, whether the move is still wanted, and where
+it should go.   Pure, but for remembering what was worked out for the state as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Final
+
+from cluster.objects import Pod, PodMigration
+from descheduler import guards, memory, signs
+from descheduler.fit import Fitter
+from descheduler.guards import Context
+from descheduler.ledger import Ledger
+from descheduler.migration import world
+from descheduler.migration.world import Viewpoint, World
+from descheduler.picture import Picture
+from descheduler.proposal import Proposal, Urgency
+from descheduler.reasons import Code, Reason
+from descheduler.search import Search
+from descheduler.state import ClusterState
+from policy import keys, signals
+from policy.settings import Mode, Settings
+from policy.signal_table import Kind
+
+URGENCY: Final = {"SpotInterruption": Urgency.INTERRUPTION, "NodeMaintenance": Urgency.MAINTENANCE}
+"""By strategy; every other move is voluntary, those asked for by hand included."""
+SIGNALS: Final = {
+    Urgency.INTERRUPTION: frozenset({Kind.INTERRUPTION, Kind.REBALANCE}),
+    Urgency.MAINTENANCE: frozenset({Kind.MAINTENANCE}),
+}
+BEFORE_EVICTION: Final = frozenset({"", "Guard", "Mark", "Evict"})
+
+
+class Judge:
+    """One per process. `settings` gives those in force, `stopped` says why nothing new may be done, if so."""
+
+    def __init__(self, settings: Callable[[], Settings], stopped: Callable[[], str], *, holder: str) -> None:
+        self._settings = settings
+        self._stopped = stopped
+        self._holder = holder
+        self._context: Context | None = None
+        self._changes = -1
+
+    def __call__(self, migration: PodMigration, state: ClusterState, now: datetime) -> World:
+        """The world at this moment."""
+        context = self._seen(state, now)
+        by = Viewpoint(context.keys, context.settings, self._holder, now)
+        urgency = urgency_of(migration)
+        source = world.source_of(migration, state)
+        target = ""
+        objections: tuple[Reason, ...] = ()
+        if source is not None and source.node_name and migration.status.step in BEFORE_EVICTION:
+            target, objections = self._examined(migration, source, context, urgency)
+        return world.look(
+            migration,
+            state,
+            by,
+            urgency=urgency,
+            objections=objections,
+            withdrawn=self._withdrawn(migration, context, urgency),
+            target=target,
+        )
+
+    def _seen(self, state: ClusterState, now: datetime) -> Context:
+        known, settings = self._context, self._settings()
+        if known is None or self._changes != state.changes or known.settings is not settings or known.now != now:
+            cooldowns = memory.cooldowns(state.migrations.values(), settings, now)
+            known = Context(state, settings, keys.under(settings.label_prefix), now, cooldowns)
+            self._context, self._changes = known, state.changes
+        return known
+
+    def _examined(
+        self, migration: PodMigration, source: Pod, context: Context, urgency: Urgency
+    ) -> tuple[str, tuple[Reason, ...]]:
+        """Where it should go, and what speaks against the move."""
+        found = [*_guarded(migration, source, context, urgency), *_rival(migration, context.state)]
+        if (
+            migration.status.phase in {"", "Pending"}
+            and not migration.spec.target_node
+            and not migration.spec.strategy
+        ):
+            chosen = _chosen(source, context)
+            return (chosen, tuple(found)) if isinstance(chosen, str) else ("", (*found, chosen))
+        resolved = migration.status.resolved
+        target = (resolved.target_node if resolved is not None else "") or migration.spec.target_node
+        if target and urgency is Urgency.VOLUNTARY:
+            found.extend(_misfits(source, target, context.state))
+        return "", tuple(found)
+
+    def _withdrawn(self, migration: PodMigration, context: Context, urgency: Urgency) -> str:
+        stopped = self._stopped()
+        if stopped:
+            return stopped
+        if context.settings.mode is Mode.OBSERVE:
+            return "mode is observe: nothing new is done"
+        wanted = SIGNALS.get(urgency)
+        resolved = migration.status.resolved
+        if wanted is None or resolved is None:
+            return ""
+        node = context.state.nodes.get(resolved.source_node)
+        if node is None or node.node is None:
+            return ""  # a node that is gone is no reason to stop leaving it
+        table = context.settings.signals.all_rows()
+        read = signals.read(signs.of(node.node), keys=context.keys, now=context.now, table=table)
+        if any(signal.kind in wanted for signal in read):
+            return ""
+        return f"node {resolved.source_node} no longer asks to be left"
+
+
+def urgency_of(migration: PodMigration) -> Urgency:
+    """Why the pod is to leave."""
+    return URGENCY.get(migration.spec.strategy, Urgency.VOLUNTARY)
+
+
+def _guarded(migration: PodMigration, source: Pod, context: Context, urgency: Urgency) -> Iterator[Reason]:
+    """What the guards say, but for this very migration being under way. A move that a user asked for by hand is not
+    held back by the youth of a pod or by a rest: they have looked.
+    """
+    passed = {Code.ALREADY_MIGRATING}
+    if migration.status.step == "Evict":
+        passed.add(Code.TERMINATING)  # evicted, by us or by somebody else: what follows is the same
+    if not migration.spec.strategy:
+        passed |= {Code.TOO_YOUNG, Code.COOLING_DOWN}
+    return (it for it in guards.reasons(source, context, urgency) if it.code not in passed)
+
+
+def _rival(migration: PodMigration, state: ClusterState) -> Iterator[Reason]:
+    """Of two migrations of one pod the older has it."""
+
+    def age(it: PodMigration) -> tuple[str, str]:
+        created = it.metadata.creation_timestamp
+        return created.isoformat() if created is not None else "", it.metadata.name
+
+    for other in state.open_migrations():
+        same = other.spec.pod_ref.name == migration.spec.pod_ref.name
+        if same and other.metadata.namespace == migration.metadata.namespace and age(other) < age(migration):
+            yield Reason(Code.ALREADY_MIGRATING, f"PodMigration {other.metadata.name} moves this pod")
+
+
+def _chosen(source: Pod, context: Context) -> str | Reason:
+    ledger = Ledger(context.state, context.settings)
+    ledger.picture.take(source)
+    return Search(ledger, context).target(Proposal(source, Urgency.VOLUNTARY, "asked for by hand"))
+
+
+def _misfits(source: Pod, target: str, state: ClusterState) -> Iterator[Reason]:
+    node = state.nodes.get(target)
+    if node is None or node.node is None:
+        yield Reason(Code.NO_NODE_FITS, f"target {target} does not exist")
+        return
+    picture = Picture(state)
+    picture.take(source)
+    for misfit in Fitter(picture).misfits(source, target):
+        yield Reason(Code.NO_NODE_FITS, f"target {target}: {misfit.text}")

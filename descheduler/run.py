@@ -1,0 +1,254 @@
+"""`python -m descheduler run`: the composition root of the loop; the environment is read here and nowhere else."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import queue
+import random
+import secrets
+import signal
+import socket
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+from cluster import auth
+from cluster.client import Client
+from cluster.election import Timing
+from cluster.eventlog import Subject
+from cluster.events import ClusterEvents, Recorder
+from cluster.lease import Elector
+from cluster.live_settings import LiveSettings
+from cluster.objects import PodMigration
+from cluster.resources import PODMIGRATIONS
+from cluster.runtime import Runtime
+from cluster.term import Callbacks, ClusterLease, Term
+from descheduler import publish, sync
+from descheduler.brake import Brake
+from descheduler.loop import Loop, Parts
+from descheduler.migration.executor import MANAGER, REQUEST_SECONDS, Executor
+from descheduler.migration.judge import Judge
+from descheduler.migration.migrator import Migrator
+from descheduler.proposal import Move
+from descheduler.sync import Live
+from descheduler.telling import Teller
+from policy import convert, keys, settings_load
+from policy.mistakes import InvalidSettings
+from policy.settings import Settings
+from telemetry import logs, probes
+from telemetry.catalogue import Log
+from telemetry.meter import Meter
+
+LEASE: Final = "spotshift-descheduler"
+CONFIG_MAP: Final = "spotshift-settings"
+STOP_SECONDS: Final = 1.0
+"""What each part gets to end; all of them together stay below two seconds."""
+
+
+class ClusterMoves:
+    """The requests of the loop on the real thing."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def create(self, move: Move, now: datetime) -> PodMigration:
+        """Write a planned move down."""
+        return self._client.create(
+            PODMIGRATIONS,
+            publish.body(move, now),
+            namespace=move.pod.metadata.namespace,
+            type=PodMigration,
+            field_manager=MANAGER,
+            timeout=REQUEST_SECONDS,
+        )
+
+    def delete(self, migration: PodMigration) -> None:
+        """Forget a finished one."""
+        meta = migration.metadata
+        self._client.delete(PODMIGRATIONS, meta.name, namespace=meta.namespace, uid=meta.uid, timeout=REQUEST_SECONDS)
+
+
+class Descheduler:
+    """Everything that runs in the process."""
+
+    def __init__(self, options: argparse.Namespace, settings: Settings, runtime: Runtime) -> None:
+        connection = connect(options)
+        identity = options.identity or f"{socket.gethostname()}_{secrets.token_hex(4)}"
+        self._settings = settings
+        self._term: Term | None = None
+        self._runtime = runtime
+        self._watching = Client(connection, rate_limit=None, user_agent="spotshift-descheduler")
+        self._acting = Client(connection, rate_limit=None, user_agent="spotshift-descheduler")
+        self._electing = Client(connection, rate_limit=None, user_agent="spotshift-descheduler")
+        self._recorder = Recorder(
+            ClusterEvents(self._acting), controller="spotshift.dev/descheduler", instance=identity, runtime=runtime
+        )
+        self._pool = ThreadPoolExecutor(settings.migrations.workers, thread_name_prefix="move")
+        self._brake = Brake(
+            self._watching,
+            options.namespace,
+            CONFIG_MAP,
+            key=lambda: keys.under(self._settings.label_prefix).emergency_stop,
+            wake=self._wake,
+            runtime=runtime,
+        )
+        teller = Teller(self._recorder, runtime.meter, runtime.log)
+        judge = Judge(lambda: self._settings, self._brake.why, holder=identity)
+        executor = Executor(self._acting, keys.under(settings.label_prefix))
+        migrator = Migrator(executor.perform, judge, teller, pool=self._pool, wake=self._wake)
+        self.loop = Loop(
+            Parts(
+                migrator=migrator,
+                api=ClusterMoves(self._acting),
+                teller=teller,
+                pool=self._pool,
+                wake=self._wake,
+                settings=lambda: self._settings,
+                stopped=self._brake.why,
+                leading=self._leading,
+                usage=lambda: None,
+                clock=runtime.clock,
+                wall=runtime.wall,
+            )
+        )
+        self.live = Live(sync.sources(self._watching), settings, self.loop.turn, runtime=runtime)
+        lease = ClusterLease(self._electing, options.namespace, LEASE)
+        self.elector = Elector(
+            lease, Callbacks(lead=self._lead), identity=identity, timing=timing(options), runtime=runtime
+        )
+        self._follow = self._following(options)
+
+    def start(self) -> None:
+        """Begin to watch and to stand for election."""
+        self._recorder.start()
+        self._brake.start()
+        if self._follow is not None:
+            self._follow.start()
+        self.live.start()
+        self.elector.start()
+
+    def stop(self) -> None:
+        """Nothing new is begun, the lease is handed back, requests that are under way are finished."""
+        self.elector.stop(STOP_SECONDS)
+        if self._follow is not None:
+            self._follow.stop()
+        self._brake.stop()
+        self.live.stop()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._recorder.stop(STOP_SECONDS / 2)
+        for client in (self._watching, self._acting, self._electing):
+            client.close()
+
+    def configure(self, settings: Settings) -> None:
+        """Other settings from now on."""
+        self._settings = settings
+        self.live.configure(settings)
+
+    def _following(self, options: argparse.Namespace) -> LiveSettings | None:
+        if options.settings is None:
+            return None
+        subject = Subject("v1", "ConfigMap", CONFIG_MAP, options.namespace)
+        return LiveSettings(
+            options.settings,
+            subject=subject,
+            recorder=self._recorder,
+            runtime=self._runtime,
+            on_change=self.configure,
+        )
+
+    def _wake(self) -> None:
+        self.live.wake()
+
+    def _leading(self) -> bool:
+        term = self._term
+        return term is not None and term.active()
+
+    def _lead(self, term: Term) -> None:
+        """The work is done in turns; this only says whose turn it is."""
+        self._term = term
+        self.live.wake()
+        while not term.wait(3600):
+            pass
+        self._term = None
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run until SIGTERM."""
+    began = time.monotonic()
+    asked: queue.SimpleQueue[str] = queue.SimpleQueue()  # its put is safe in a signal handler
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda received, _: asked.put(signal.Signals(received).name))
+    log = logs.Logger(logs.stream_sink(sys.stdout, options.log_format), now=_wall, strict=False)
+    log = log.bind(component="descheduler")
+    logging.getLogger().addHandler(logs.LibraryHandler(log))
+    meter = Meter(strict=False, process=True)
+    runtime = Runtime(_monotonic, _wall, random.Random(), log, meter)  # noqa: S311 - for jitter
+    try:
+        settings = Settings() if options.settings is None else settings_load.load(options.settings.read_text())
+        log.emit(Log.STARTING, version=_version(), settings=convert.flatten(convert.to_plain(settings)))
+        process = Descheduler(options, settings, runtime)
+    except (auth.LoginError, OSError, InvalidSettings) as wrong:
+        lines = [str(it) for it in wrong.mistakes] if isinstance(wrong, InvalidSettings) else [str(wrong)]
+        for line in lines:
+            sys.stderr.write(f"error: {line}\n")
+        return 1
+    health = probes.Health()
+    health.ready("state", process.live.problem)
+    health.live("lease", process.elector.problem)
+    server = probes.ProbeServer(options.probes, health=health, meter=meter)
+    server.start()
+    log.emit(Log.LISTENING, address=server.shown)
+    process.start()
+    log.emit(Log.STOPPING, signal=asked.get())
+    process.stop()
+    server.stop()
+    log.emit(Log.STOPPED, seconds=round(time.monotonic() - began, 3))
+    # Threads that wait for an answer would hold the process up; what they asked for is safe to repeat.
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def timing(options: argparse.Namespace) -> Timing:
+    """The usual one, shortened in proportion where somebody asks for a shorter lease."""
+    seconds: int | None = options.lease_seconds
+    if seconds is None:
+        return Timing()
+    return Timing(
+        lease_seconds=seconds,
+        renew_deadline=seconds * 0.66,
+        renew_period=seconds * 0.14,
+        poll_period=seconds * 0.07,
+        request_timeout=seconds * 0.2,
+    )
+
+
+def connect(options: argparse.Namespace) -> auth.Connection:
+    """By kubectl's rules, or as a pod."""
+    around = auth.InCluster.from_environ(os.environ)
+    named: Path | None = options.kubeconfig
+    found = [named] if named else [Path(part) for part in os.environ.get("KUBECONFIG", "").split(":") if part]
+    if not found and around is None:
+        found = [Path.home() / ".kube" / "config"]
+    return auth.connect(found or None, options.context, around)
+
+
+def _monotonic() -> float:
+    """Goes on while the machine is suspended, as leases do."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def _version() -> str:
+    try:
+        return metadata.version("spotshift")
+    except metadata.PackageNotFoundError:
+        return "0.1.0+source"
+
+
+def _wall() -> datetime:
+    return datetime.now(UTC)
