@@ -7,10 +7,10 @@ from typing import Final
 
 from cluster.objects import Job, OwnerReference
 from cluster.workload import FailureRule, OnExitCodes
+from descheduler import signs
 from descheduler.guards.case import Case
 from policy import durations, keys, signals, values
 from policy.signal_table import Kind
-from policy.signals import NodeSigns
 
 KILLED: Final = (143, 137)
 """Exit codes of a container that was told to stop, and of one that did not."""
@@ -65,15 +65,8 @@ def drain_start(case: Case) -> datetime | None:
     node = case.node.node if case.node is not None else None
     if node is None:
         return None
-    signs = NodeSigns(
-        labels=node.metadata.labels,
-        annotations=node.metadata.annotations,
-        taints=node.spec.taints,
-        conditions=node.status.conditions,
-        unschedulable=node.spec.unschedulable,
-    )
     table = case.context.settings.signals.all_rows()
-    found = signals.read(signs, keys=case.context.keys, now=case.context.now, table=table)
+    found = signals.read(signs.of(node), keys=case.context.keys, now=case.context.now, table=table)
     said = [it.started for it in found if it.kind is Kind.MAINTENANCE and it.started is not None]
     added = {it.key: it.time_added for it in node.spec.taints if it.time_added is not None}
     return min(said, default=None) or added.get(case.context.keys.draining) or added.get(keys.UNSCHEDULABLE_TAINT)
