@@ -114,6 +114,7 @@ def test_kinds_that_may_not_be_seen_are_assumed(cluster: ControlPlane, kube: Api
     finally:
         kube.delete("clusterrolebindings", role)
         kube.delete("clusterroles", role)
+    assert done is not None
     summary = json.loads(done.stdout)["summary"]
     assert summary["complete"] is False
     assert any(it.startswith("poddisruptionbudgets: not allowed to list them") for it in summary["assumed"])
