@@ -4,9 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench import decode
+from bench import decode, plan
 
-BENCHMARKS = {"decode": decode.main}
+BENCHMARKS = {"decode": decode.main, "plan": plan.main}
 
 
 def main() -> int:
