@@ -28,6 +28,8 @@ GROUPS = {
     "policy/v1": ("poddisruptionbudgets",),
     "autoscaling/v2": ("horizontalpodautoscalers",),
     "scheduling.k8s.io/v1": ("priorityclasses",),
+    "storage.k8s.io/v1": ("storageclasses", "csinodes"),
+    "node.k8s.io/v1": ("runtimeclasses",),
     "coordination.k8s.io/v1": ("leases",),
     "admissionregistration.k8s.io/v1": ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
     "apiregistration.k8s.io/v1": ("apiservices",),
