@@ -48,6 +48,20 @@ class EmptyDir(Part, frozen=True):
     size_limit: str = ""
 
 
+class Disk(Part, frozen=True):
+    """A disk named in the pod itself, in the words of its four kinds. What is equal may not be mounted twice on a
+    node, unless all mount it to read.
+    """
+
+    pd_name: str = ""
+    volume_id: str = field(default="", name="volumeID")
+    iqn: str = ""
+    pool: str = ""
+    image: str = ""
+    monitors: tuple[str, ...] = ()
+    read_only: bool = False
+
+
 class Volume(Part, frozen=True):
     """What kind of volume, at most one of these. The name is kept where somebody refers to it: the API derives a
     claim's name from that of a generic ephemeral volume, and annotations list local ones (emptyDir, hostPath).
@@ -63,10 +77,10 @@ class Volume(Part, frozen=True):
     empty_dir: EmptyDir | None = None
     csi: Present | None = None
     nfs: Present | None = None
-    iscsi: Present | None = None
-    rbd: Present | None = None
-    gce_persistent_disk: Present | None = None
-    aws_elastic_block_store: Present | None = field(default=None, name="awsElasticBlockStore")
+    iscsi: Disk | None = None
+    rbd: Disk | None = None
+    gce_persistent_disk: Disk | None = None
+    aws_elastic_block_store: Disk | None = field(default=None, name="awsElasticBlockStore")
 
 
 class ResourceClaim(Part, frozen=True):

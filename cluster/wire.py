@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw, field
 
 from cluster.meta import Present
-from cluster.pod import ContainerState
+from cluster.pod import ContainerState, Disk
 
 
 class Wire(msgspec.Struct, gc=False, rename="camel", omit_defaults=True):
@@ -44,10 +44,10 @@ class VolumeWire(Wire):
     empty_dir: Raw = Raw()
     csi: Present | None = None
     nfs: Present | None = None
-    iscsi: Present | None = None
-    rbd: Present | None = None
-    gce_persistent_disk: Present | None = None
-    aws_elastic_block_store: Present | None = None
+    iscsi: Disk | None = None
+    rbd: Disk | None = None
+    gce_persistent_disk: Disk | None = None
+    aws_elastic_block_store: Disk | None = None
 
 
 class SpecWire(Wire):

@@ -38,7 +38,7 @@ class FitCode(StrEnum):
     VOLUME_LIMIT = "VOLUME_LIMIT"
     """The CSI driver can attach no more volumes to the node."""
     VOLUME_IN_USE = "VOLUME_IN_USE"
-    """A ReadWriteOncePod claim is used by another pod, or a disk may be attached to one on the node."""
+    """A ReadWriteOncePod claim is used by another pod, or a disk of the pod by one on the node."""
     SCHEDULING_GATES = "SCHEDULING_GATES"
     """The pod is held back by scheduling gates, wherever it could go."""
     RESOURCE_CLAIMS = "RESOURCE_CLAIMS"

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from cluster.objects import Node, PersistentVolume, PersistentVolumeClaim, Pod, Volume
+from cluster.objects import Node, PersistentVolume, PersistentVolumeClaim, Pod
+from cluster.pod import Disk
 from cluster.storage import CsiSource
 from descheduler.fit import node_rules, provisioning
 from descheduler.fit.misfit import FitCode, Misfit
@@ -27,6 +28,7 @@ ZONE_LABELS: Final = {
 }
 """Labels of volumes that bind them to a place, each with the label of today."""
 ZONE_SEPARATOR: Final = "__"
+DISKS: Final = ("gce_persistent_disk", "aws_elastic_block_store", "iscsi", "rbd")
 ONE_POD: Final = "ReadWriteOncePod"
 
 
@@ -44,7 +46,7 @@ class Needs:
     """Claims that only one pod may use."""
     attached: dict[tuple[str, str], str] = field(default_factory=dict)
     """Volumes that take up an attachment, with their driver."""
-    disks: frozenset[str] = frozenset()
+    disks: tuple[tuple[str, Disk], ...] = ()
 
 
 def needs(state: ClusterState, pod: Pod) -> Needs | None:
@@ -151,16 +153,11 @@ def _zones(volume: PersistentVolume) -> Iterator[tuple[str, frozenset[str]]]:
             yield key, frozenset(value.split(ZONE_SEPARATOR))
 
 
-def _disks(pod: Pod) -> frozenset[str]:
-    """Disks named in the pod itself. Which ones is not kept, so two of a kind are taken for the same."""
-    return frozenset(kind for volume in pod.spec.volumes if (kind := _disk(volume)))
-
-
-def _disk(volume: Volume) -> str:
-    for kind in ("gce_persistent_disk", "aws_elastic_block_store", "iscsi", "rbd"):
-        if getattr(volume, kind) is not None:
-            return kind
-    return ""
+def _disks(pod: Pod) -> tuple[tuple[str, Disk], ...]:
+    """Disks named in the pod itself, each with its kind."""
+    return tuple(
+        (kind, disk) for volume in pod.spec.volumes for kind in DISKS if (disk := getattr(volume, kind)) is not None
+    )
 
 
 # ---- asking
@@ -221,5 +218,17 @@ def _used(picture: Picture, pod: Pod, needed: Needs, name: str) -> Iterator[Misf
                 )
     if needed.disks:
         for other in picture.pods_on(name):
-            if needed.disks & _disks(other):
-                yield Misfit(FitCode.VOLUME_IN_USE, f"pod {other.metadata.name} may have the same disk")
+            if any(_clash(one, two) for one in needed.disks for two in _disks(other)):
+                yield Misfit(FitCode.VOLUME_IN_USE, f"pod {other.metadata.name} has the same disk")
+
+
+def _clash(one: tuple[str, Disk], two: tuple[str, Disk]) -> bool:
+    """The same disk, by the parts that name it, and not both only read it. Elastic block stores take one pod only."""
+    kind, disk = one
+    if kind != two[0] or (disk.read_only and two[1].read_only and kind != "aws_elastic_block_store"):
+        return False
+    other = two[1]
+    if kind == "rbd":
+        named = (disk.pool, disk.image) == (other.pool, other.image)
+        return named and not set(disk.monitors).isdisjoint(other.monitors)
+    return (disk.pd_name, disk.volume_id, disk.iqn) == (other.pd_name, other.volume_id, other.iqn)

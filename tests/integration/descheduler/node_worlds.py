@@ -170,7 +170,7 @@ def _expression(world: World) -> Object:
     if operator in {"In", "NotIn"}:
         values = world.rng.sample(("1", "2", "7", "x", ""), k=2)
     if operator in {"Gt", "Lt"}:
-        values = [world.rng.choice(("0", "1", "5", "-7", "9"))]
+        values = [world.rng.choice(("0", "1", "5", "003", "9"))]
     return {"key": world.key(world.rng.choice(("a", "b", "c"))), "operator": operator, "values": values}
 
 
