@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cluster.objects import Node, Pod
 from descheduler import demand
 from descheduler.fit import node_rules, room, spread, storage
+from descheduler.fit.crowd import Crowd
 from descheduler.fit.misfit import FitCode, Misfit
 from descheduler.fit.neighbours import Neighbours
 from descheduler.fit.spread import Spread
@@ -23,6 +24,7 @@ class Fitter:
 
     def __init__(self, picture: Picture) -> None:
         self._picture = picture
+        self._crowd = Crowd(picture.state)
         self._relations: dict[tuple[int, int, str], Relations] = {}
         self._storage: dict[Key, tuple[Pod, Needs | None]] = {}
 
@@ -71,17 +73,17 @@ class Fitter:
         key = id(pod.spec), id(pod.metadata.labels), pod.metadata.namespace
         found = self._relations.get(key)
         if found is None:
-            found = self._relations[key] = Relations(self._picture, pod)
+            found = self._relations[key] = Relations(self._picture, self._crowd, pod)
         return found
 
 
 class Relations:
     """Everything about a pod that depends on where other pods are. Keeps the pod, whose parts are its key."""
 
-    def __init__(self, picture: Picture, pod: Pod) -> None:
+    def __init__(self, picture: Picture, crowd: Crowd, pod: Pod) -> None:
         self._pod = pod
-        self._neighbours = Neighbours(picture, pod)
-        self._spread = Spread(picture, pod) if spread.binding(pod) else None
+        self._neighbours = Neighbours(picture, crowd, pod)
+        self._spread = Spread(picture, crowd, pod) if spread.binding(pod) else None
 
     def fits(self, node: Node) -> bool:
         """Whether `misfits` would be empty."""

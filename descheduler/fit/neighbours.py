@@ -5,10 +5,11 @@ Counted once per template and kept right by following the changes of the picture
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from cluster.objects import Node, Pod
 from descheduler import pod_terms, selectors
+from descheduler.fit.crowd import Crowd
 from descheduler.fit.misfit import FitCode, Misfit
 from descheduler.picture import Change, Picture
 from descheduler.pod_terms import Term
@@ -21,20 +22,17 @@ Domains = dict[tuple[str, str], int]
 class Neighbours:
     """What pods elsewhere say about one that looks for a place, and it about them."""
 
-    def __init__(self, picture: Picture, pod: Pod) -> None:
+    def __init__(self, picture: Picture, crowd: Crowd, pod: Pod) -> None:
         self._picture = picture
         self._pod = pod
         self._namespace = pod.metadata.namespace
-        self._labels = labels_of(picture.state, self._namespace)
         self._near = pod_terms.attracting(pod.spec, self._namespace)
         self._far = pod_terms.repelling(pod.spec, self._namespace)
-        self._matches = [selected(picture.state, term) for term in self._near]
-        self._avoids = [selected(picture.state, term) for term in self._far]
         self._attracted: Domains = {}
         self._avoided: Domains = {}
         self._repelled: Domains = {}
         self._count_repelling()
-        self._count_others()
+        self._count_others(crowd)
         self._seen = 0
 
     @property
@@ -72,7 +70,7 @@ class Neighbours:
 
     def _first(self) -> bool:
         """The first of pods that want to be near each other may go anywhere."""
-        return not self._attracted and all(matches(self._pod) for matches in self._matches)
+        return not self._attracted and self._wants(self._namespace, self._pod.metadata.labels)
 
     # ---- counting
 
@@ -83,26 +81,33 @@ class Neighbours:
                     for name, count in group.nodes.items():
                         self._add(self._repelled, term.key, name, count)
 
-    def _count_others(self) -> None:
+    def _count_others(self, crowd: Crowd) -> None:
         terms = (*self._near, *self._far)
         if not terms:
             return
-        state = self._picture.state
-        for namespace, pods in state.by_namespace.items():
-            labels = labels_of(state, namespace)
+        for namespace in self._picture.state.by_namespace:
+            labels = labels_of(self._picture.state, namespace)
             if any(term.covers(namespace, labels) for term in terms):
-                for pod in pods.values():
-                    if pod.node_name:
-                        self._count(pod, pod.node_name, 1)
+                for alike in crowd.pods(namespace):
+                    self._count(namespace, alike.labels, alike.nodes)
 
-    def _count(self, pod: Pod, name: str, sign: int) -> None:
+    def _count(self, namespace: str, labels: Mapping[str, str], nodes: Mapping[str, int]) -> None:
         """A pod that must be near counts only if all terms are about it, one to avoid for each that is."""
-        if self._near and all(matches(pod) for matches in self._matches):
+        if self._near and self._wants(namespace, labels):
             for term in self._near:
-                self._add(self._attracted, term.key, name, sign)
-        for term, avoids in zip(self._far, self._avoids, strict=True):
-            if avoids(pod):
-                self._add(self._avoided, term.key, name, sign)
+                for name, count in nodes.items():
+                    self._add(self._attracted, term.key, name, count)
+        for term in self._far:
+            if self._about(term, namespace, labels):
+                for name, count in nodes.items():
+                    self._add(self._avoided, term.key, name, count)
+
+    def _wants(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        return all(self._about(term, namespace, labels) for term in self._near)
+
+    def _about(self, term: Term, namespace: str, labels: Mapping[str, str]) -> bool:
+        covered = term.covers(namespace, labels_of(self._picture.state, namespace))
+        return covered and selectors.matches(term.selector, labels)
 
     def _add(self, domains: Domains, key: str, name: str, count: int) -> None:
         node = self._picture.state.nodes[name].node
@@ -116,9 +121,7 @@ class Neighbours:
             domains.pop((key, value), None)
 
     def _is_meant(self, term: Term) -> bool:
-        return term.covers(self._namespace, self._labels) and selectors.matches(
-            term.selector, self._pod.metadata.labels
-        )
+        return self._about(term, self._namespace, self._pod.metadata.labels)
 
     # ---- following
 
@@ -129,8 +132,10 @@ class Neighbours:
             self._seen += 1
 
     def _apply(self, change: Change) -> None:
-        self._count(change.pod, change.node, change.sign)
-        for term in pod_terms.repelling(change.pod.spec, change.pod.metadata.namespace):
+        meta = change.pod.metadata
+        if self._near or self._far:
+            self._count(meta.namespace, meta.labels, {change.node: change.sign})
+        for term in pod_terms.repelling(change.pod.spec, meta.namespace):
             if self._is_meant(term):
                 self._add(self._repelled, term.key, change.node, change.sign)
 
@@ -139,18 +144,3 @@ def labels_of(state: ClusterState, namespace: str) -> Mapping[str, str]:
     """Labels of a namespace; none while it is not known."""
     found = state.namespaces.get(namespace)
     return {} if found is None else found.metadata.labels
-
-
-def selected(state: ClusterState, term: Term) -> Callable[[Pod], bool]:
-    """Whether a term is about a pod, remembered per set of labels: siblings share theirs."""
-    known: dict[tuple[int, str], tuple[Mapping[str, str], bool]] = {}
-
-    def matches(pod: Pod) -> bool:
-        labels, namespace = pod.metadata.labels, pod.metadata.namespace
-        found = known.get((id(labels), namespace))
-        if found is None:
-            answer = term.covers(namespace, labels_of(state, namespace)) and selectors.matches(term.selector, labels)
-            found = known[id(labels), namespace] = labels, answer
-        return found[1]
-
-    return matches

@@ -6,12 +6,13 @@ template and kept right by following the changes of the picture.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from cluster.affinity import TopologySpreadConstraint
 from cluster.objects import LabelSelector, Node, Pod
 from descheduler import selectors
 from descheduler.fit import node_rules
+from descheduler.fit.crowd import Crowd
 from descheduler.fit.misfit import FitCode, Misfit
 from descheduler.picture import Change, Picture
 
@@ -24,19 +25,16 @@ def binding(pod: Pod) -> tuple[TopologySpreadConstraint, ...]:
 class Spread:
     """How the pods of a template's constraints are spread now."""
 
-    def __init__(self, picture: Picture, pod: Pod) -> None:
+    def __init__(self, picture: Picture, crowd: Crowd, pod: Pod) -> None:
         constraints = binding(pod)
         self._picture = picture
         self._pod = pod
-        keyed = [
-            (found.name, found.node)
-            for found in picture.state.nodes.values()
-            if found.node is not None and all(it.topology_key in found.node.metadata.labels for it in constraints)
-        ]
-        self._balances = [_Balance(it, pod, keyed) for it in constraints]
-        for other in picture.state.by_namespace.get(pod.metadata.namespace, {}).values():
-            if other.node_name and other.metadata.deletion_timestamp is None:
-                self._count(other, other.node_name, 1)
+        keys = {it.topology_key for it in constraints}
+        self._balances = [_Balance(it, pod, _domains(it, pod, crowd, keys)) for it in constraints]
+        for alike in crowd.pods(pod.metadata.namespace):
+            for balance in self._balances:
+                balance.count(alike.labels, alike.nodes, 1)
+                balance.count(alike.labels, alike.leaving, -1)
         self._seen = 0
 
     def fits(self, node: Node) -> bool:
@@ -59,36 +57,31 @@ class Spread:
         if change.pod.metadata.namespace != self._pod.metadata.namespace:
             return
         if change.replacement or change.pod.metadata.deletion_timestamp is None:
-            self._count(change.pod, change.node, change.sign)
-
-    def _count(self, pod: Pod, name: str, sign: int) -> None:
-        for balance in self._balances:
-            balance.count(pod, name, sign)
+            for balance in self._balances:
+                balance.count(change.pod.metadata.labels, {change.node: 1}, change.sign)
 
 
 class _Balance:
     """One constraint."""
 
-    def __init__(self, constraint: TopologySpreadConstraint, pod: Pod, nodes: list[tuple[str, Node]]) -> None:
+    def __init__(self, constraint: TopologySpreadConstraint, pod: Pod, domains: Mapping[str, str]) -> None:
         self._constraint = constraint
         self._selector = _selector(constraint, pod.metadata.labels)
         self._self = int(selectors.matches(self._selector, pod.metadata.labels))
         self._empty = self._selector is not None and self._selector == LabelSelector()
-        self._domains = {
-            name: node.metadata.labels[constraint.topology_key]
-            for name, node in nodes
-            if _included(constraint, pod, node)
-        }
+        self._domains = domains
         self._counts = dict.fromkeys(self._domains.values(), 0)
         self._least: int | None = None
-        self._known: dict[int, tuple[Mapping[str, str], bool]] = {}
 
-    def count(self, pod: Pod, name: str, sign: int) -> None:
-        """A pod on a node that counts. An empty selector counts nobody, which is the scheduler's own oddity."""
-        domain = self._domains.get(name)
-        if domain is not None and not self._empty and self._selects(pod.metadata.labels):
-            self._counts[domain] += sign
-            self._least = None
+    def count(self, labels: Mapping[str, str], nodes: Mapping[str, int], sign: int) -> None:
+        """Pods with these labels. An empty selector counts nobody, which is the scheduler's own oddity."""
+        if self._empty or not nodes or not selectors.matches(self._selector, labels):
+            return
+        for name, count in nodes.items():
+            domain = self._domains.get(name)
+            if domain is not None:
+                self._counts[domain] += sign * count
+                self._least = None
 
     def misfits(self, labels: Mapping[str, str]) -> Iterator[Misfit]:
         """Too uneven, or the node is in no domain."""
@@ -108,19 +101,33 @@ class _Balance:
             self._least = 0 if few else min(self._counts.values())
         return self._least
 
-    def _selects(self, labels: Mapping[str, str]) -> bool:
-        found = self._known.get(id(labels))
-        if found is None:
-            found = self._known[id(labels)] = labels, selectors.matches(self._selector, labels)
-        return found[1]
+
+def _domains(
+    constraint: TopologySpreadConstraint, pod: Pod, crowd: Crowd, keys: Collection[str]
+) -> Mapping[str, str]:
+    """The domain of each node that counts. A node without the keys of all constraints counts for none."""
+    key, counts = constraint.topology_key, _inclusion(constraint, pod)
+    if counts is None:
+        return crowd.domains(keys, key)
+    return {it.metadata.name: it.metadata.labels[key] for it in crowd.nodes(keys) if counts(it)}
 
 
-def _included(constraint: TopologySpreadConstraint, pod: Pod, node: Node) -> bool:
-    """Whether the pods of a node count, and its domain is one to be filled."""
-    if constraint.node_affinity_policy == "Honor" and not node_rules.wanted(pod.spec, node):
-        return False
-    honoured = constraint.node_taints_policy == "Honor"
-    return not (honoured and node_rules.untolerated(pod.spec.tolerations, node.spec.taints))
+def _inclusion(constraint: TopologySpreadConstraint, pod: Pod) -> Callable[[Node], bool] | None:
+    """Whether the pods of a node count, and its domain is one to be filled; None where all nodes do."""
+    spec = pod.spec
+    chosen = constraint.node_affinity_policy == "Honor" and (
+        bool(spec.node_selector) or node_rules.required_affinity(spec) is not None
+    )
+    clean = constraint.node_taints_policy == "Honor"
+    if not (chosen or clean):
+        return None
+
+    def included(node: Node) -> bool:
+        if chosen and not node_rules.wanted(spec, node):
+            return False
+        return not (clean and node_rules.untolerated(spec.tolerations, node.spec.taints))
+
+    return included
 
 
 def _selector(constraint: TopologySpreadConstraint, labels: Mapping[str, str]) -> LabelSelector | None:
