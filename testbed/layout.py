@@ -6,6 +6,7 @@ from pathlib import Path
 
 from testbed import pki
 from testbed.binaries import Binaries
+from testbed.objects import PREFIX
 
 CONFIG = Path(__file__).parent / "config"
 PORTS = (
@@ -17,6 +18,8 @@ PORTS = (
     "kwok",
     "metrics-server",
 )
+VANISHED = f"{PREFIX}vanished"
+"""Label of a node whose kubelet is gone: nobody renews its lease or looks after its pods."""
 SERVICE_NAMES = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.0.0.1")
 
 _NO_CONTROLLERS = (
@@ -185,7 +188,8 @@ def _kwok(layout: Layout, ports: Mapping[str, int]) -> list[str]:
     return [
         f"--kubeconfig={layout.kubeconfig_of('kwok')}",
         f"--config={CONFIG / 'kwok.yaml'}",
-        "--manage-all-nodes=true",
+        # Every node but those that vanished. A label: kwok does not notice that an annotation ceased to match.
+        f"--manage-nodes-with-label-selector={VANISHED}!=true",
         "--cidr=10.64.0.1/16",
         "--node-ip=127.0.0.1",
         f"--node-port={ports['kwok']}",

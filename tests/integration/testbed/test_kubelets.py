@@ -4,6 +4,7 @@ import time
 
 from testbed import objects
 from testbed.api import Api, Object
+from testbed.layout import VANISHED
 from testbed.objects import PREFIX
 from testbed.pytest_plugin import Nodes
 from testbed.waiting import eventually
@@ -103,3 +104,37 @@ def test_nodes_carry_zone_capacity_and_taints(kube: Api, namespace: str, nodes: 
         what="a verdict",
     )
     assert pending["status"]["conditions"][0]["reason"] == "Unschedulable"
+
+
+def test_a_node_that_vanished(kube: Api, namespace: str, nodes: Nodes) -> None:
+    """The real node controller sees the lease run out; nobody ends the pods until the node is back."""
+    (gone,) = nodes.make(on_demand=1)
+    kube.create("pods", objects.pod("stranded"), namespace)
+    pod_when(kube, "stranded", namespace, "Ready", objects.is_ready)
+    kube.patch("nodes", gone, {"metadata": {"labels": {VANISHED: "true"}}})
+
+    def readiness() -> str:
+        conditions = kube.get("nodes", gone)["status"]["conditions"]
+        return next(str(condition["status"]) for condition in conditions if condition["type"] == "Ready")
+
+    eventually(readiness, until=lambda status: status == "Unknown", timeout=120, what="Unknown")
+    eventually(
+        lambda: {taint["key"] for taint in kube.get("nodes", gone)["spec"].get("taints", ())},
+        until=lambda taints: "node.kubernetes.io/unreachable" in taints,
+    )
+    kube.delete("pods", "stranded", namespace, gracePeriodSeconds=1)
+    nodes.make(on_demand=1)
+    kube.create("pods", objects.pod("elsewhere"), namespace)
+    kube.delete(
+        "pods", pod_when(kube, "elsewhere", namespace, "Ready", objects.is_ready)["metadata"]["name"], namespace
+    )
+    eventually(
+        lambda: [pod["metadata"]["name"] for pod in kube.list("pods", namespace)],
+        until=lambda names: names == ["stranded"],
+        what="the end of the pod on the node that is there",
+    )
+    kube.patch("nodes", gone, {"metadata": {"labels": {VANISHED: None}}})
+    eventually(readiness, until=lambda status: status == "True", timeout=60, what="the node back")
+    eventually(
+        lambda: kube.list("pods", namespace), until=lambda pods: pods == [], what="the end of the stranded pod"
+    )
