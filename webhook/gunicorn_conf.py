@@ -12,16 +12,30 @@ from pathlib import Path
 from typing import Any, Final
 
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
+from gunicorn.asgi.protocol import ASGIProtocol  # type: ignore[import-untyped]
 from gunicorn.glogging import Logger as GunicornLogger  # type: ignore[import-untyped]
-from gunicorn.workers.gasgi import ASGIWorker  # type: ignore[import-untyped]
+from gunicorn.workers import gasgi  # type: ignore[import-untyped]
 
-from webhook import peers
+from webhook import lane, server
 from webhook.server import Application
 
 KEEPALIVE_SECONDS: Final = 120
 """The API server keeps idle connections for 90 s. If we closed first, the next review on one would be lost."""
+PIECES_SECONDS: Final = 2.0
+"""For a body of which a part is there. The API server gives the whole review no more than that."""
+PIECES_AT_MOST: Final = 32
+"""Each piece is joined to those before it; whoever sends a body byte by byte must not make that expensive."""
 SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - the heartbeat file of the worker, not data
 Compose = Callable[[], tuple[Application, ssl.SSLContext]]
+
+
+class _Plain:
+    """As much of a request as gunicorn looks at when it writes the head of an answer."""
+
+    version = (1, 1)
+
+
+_PLAIN: Final = _Plain()
 
 
 class Server(BaseApplication):  # type: ignore[misc]
@@ -66,17 +80,129 @@ def settings(listen: tuple[str, int], grace_seconds: int) -> dict[str, Any]:
     }
 
 
-class Worker(ASGIWorker):  # type: ignore[misc]
+class Connection(ASGIProtocol):  # type: ignore[misc]
+    """gunicorn's connection, with the short way of `lane` in front of it.
+
+    A request takes it only while the connection rests: nothing of another request is under way, nothing waits to be
+    written, and nobody asked the worker to end. All else is gunicorn's, this class only lends it the bytes.
+    """
+
+    def __init__(self, worker: "Worker") -> None:
+        super().__init__(worker)
+        self._heads = worker.heads
+        self._began: bytes | None = None
+        """The head of the request that the parser has now, if it could be seen whole."""
+        self._pieces = b""
+        """A request with a known head whose body is not complete yet."""
+        self._count = 0
+        """How many pieces that are."""
+        self._patience: asyncio.TimerHandle | None = None
+        self._answered_at = 0.0
+        self._parsing = False
+        """Whether the parser holds a request or the beginning of one."""
+
+    def data_received(self, data: bytes) -> None:
+        """Called by the event loop."""
+        if self._pieces:
+            data = self._pieces + data
+        elif not self._rests():
+            super().data_received(data)
+            return
+        found = self._heads.cut(data) if self.worker.alive else None
+        missing = -1 if found is None else found.last - len(data)
+        if found is not None and missing == 0:
+            self._forget()
+            self._answer(data[found.first :])
+        elif missing > 0 and self._count < PIECES_AT_MOST:
+            self._wait(data)
+        else:  # unknown, more than one request, or too many pieces
+            self._long_way(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Called by the event loop."""
+        self._forget()
+        super().connection_lost(exc)
+
+    def _rests(self) -> bool:
+        flow = self._flow_control
+        return not self._parsing and not self._closed and flow is not None and not flow.write_paused
+
+    def _answer(self, body: bytes) -> None:
+        answer = self.app.answer(body)
+        self.worker.nr += 1
+        self._answered_at = self.worker.loop.time()
+        if self._keepalive_handle is None:  # gunicorn sets it after the first request that it sees
+            self._arm_keepalive_timer()
+        self._send_response_start(answer.status, server.headers(answer.content_type, answer.body), _PLAIN)
+        self._send_body(answer.body)
+
+    def _long_way(self, data: bytes) -> None:
+        self._forget()
+        self._began = lane.head(data)
+        super().data_received(data)
+
+    def _wait(self, data: bytes) -> None:
+        self._pieces = data
+        self._count += 1
+        if self._patience is None:
+            self._patience = self.worker.loop.call_later(PIECES_SECONDS, self._long_way_at_last)
+
+    def _long_way_at_last(self) -> None:
+        """Too slow for us; the long way has its own patience and knows how to say so."""
+        self._long_way(self._pieces)
+
+    def _forget(self) -> None:
+        self._pieces, self._count = b"", 0
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def _feed_callback_parser(self, data: bytes) -> bool:
+        self._parsing = True
+        fed: bool = super()._feed_callback_parser(data)
+        return fed
+
+    async def _handle_http_request(self, request: Any, sockname: object, peername: object) -> bool:
+        began, self._began = self._began, None
+        if began is not None and self._may_be_known(request):
+            self._heads.learn(began)
+        kept: bool = await super()._handle_http_request(request, sockname, peername)
+        self._parsing = not kept  # what comes behind it in one piece is fed again
+        return kept
+
+    def _may_be_known(self, request: Any) -> bool:
+        return (
+            request.path == server.PATH
+            and lane.plain(request.method, request.version, request.headers_bytes)
+            and server.is_json(dict(request.headers_bytes).get(b"content-type", b""))
+        )
+
+    def _keepalive_timeout(self) -> None:
+        """The timer of gunicorn does not see the short way: it begins again where that was used since."""
+        rested = self.worker.loop.time() - self._answered_at
+        if self._pieces or rested < KEEPALIVE_SECONDS:
+            self._keepalive_handle = self.worker.loop.call_later(
+                max(KEEPALIVE_SECONDS - rested, PIECES_SECONDS), self._keepalive_timeout
+            )
+        else:
+            super()._keepalive_timeout()
+
+
+class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
     """Fails readiness the moment it is told to end; gunicorn itself looks only once a second.
 
     From then on every answer closes its connection, so the API server takes its next review elsewhere. Connections
     that are idle stay open until it closes them or the grace ends: closing one could cross a review on its way.
     """
 
-    def _setup_event_loop(self) -> None:
-        """Called by gunicorn, which would wait for ever for a peer that does not say what it wants."""
-        self.loop = peers.Loop(peers.Patience(silent=KEEPALIVE_SECONDS))
-        asyncio.set_event_loop(self.loop)
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.heads = lane.Heads()
+
+    def init_process(self) -> None:
+        """Called by gunicorn in the worker, which has no setting for the class of its connections."""
+        gasgi.ASGIProtocol = Connection
+        super().init_process()
 
     def handle_exit_signal(self) -> None:
         """SIGTERM."""

@@ -6,14 +6,15 @@ a status that is not 200, and then the failure policy of the webhook configurati
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final, NamedTuple
 
 from cluster.runtime import Runtime
 from telemetry.catalogue import Log
 from telemetry.metrics import Metric
 from webhook import handle
 from webhook.handle import Outcome
+from webhook.memory import Memory
 from webhook.reasons import Note, Result
 from webhook.view import View
 
@@ -21,6 +22,7 @@ Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Header = tuple[bytes, bytes]
 
 PATH: Final = "/mutate"
 BODY_LIMIT_BYTES: Final = 4 * 1024 * 1024
@@ -46,10 +48,18 @@ _RESULTS: Final = {
 class Refused(Exception):
     """A request that is answered without looking at its review."""
 
-    def __init__(self, status: int, message: str, *headers: tuple[bytes, bytes]) -> None:
+    def __init__(self, status: int, message: str, *headers: Header) -> None:
         super().__init__(message)
         self.status = status
         self.headers = headers
+
+
+class Answer(NamedTuple):
+    """What goes back over HTTP."""
+
+    status: int
+    content_type: str
+    body: bytes
 
 
 class Application:
@@ -68,6 +78,7 @@ class Application:
         self._start = start
         self._stop = stop
         self._draining = False
+        self._memory = Memory()
 
     def drain(self) -> None:
         """The end is near: not ready from now on. Requests are still answered."""
@@ -90,22 +101,34 @@ class Application:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             body = await _body(scope, receive)
-            if body is None:
-                return  # nobody is waiting any more
-            outcome = self._answered(body)
         except Refused as refused:
             said = b"" if scope["method"] == "HEAD" else str(refused).encode()
-            await _send(send, refused.status, handle.TEXT, said, refused.headers)
+            await _send(send, refused.status, headers(handle.TEXT, said, *refused.headers), said)
+            return
         except Exception as error:  # noqa: BLE001 - outermost place: 500, so that the failure policy applies
-            self._runtime.meter.inc(Metric.INTERNAL_ERRORS)
-            self._runtime.log.emit(Log.INTERNAL_ERROR, detail=type(error).__name__)
-            await _send(send, 500, handle.TEXT, b"internal error")
+            answer = self._broken(error)
         else:
-            await _send(send, outcome.status, outcome.content_type, outcome.body)
+            if body is None:
+                return  # nobody is waiting any more
+            answer = self.answer(body)
+        await _send(send, answer.status, headers(answer.content_type, answer.body), answer.body)
+
+    def answer(self, body: bytes) -> Answer:
+        """The answer to a whole body that came to the right place. Total: it never raises."""
+        try:
+            outcome = self._answered(body)
+        except Exception as error:  # noqa: BLE001 - outermost place: 500, so that the failure policy applies
+            return self._broken(error)
+        return Answer(outcome.status, outcome.content_type, outcome.body)
+
+    def _broken(self, error: Exception) -> Answer:
+        self._runtime.meter.inc(Metric.INTERNAL_ERRORS)
+        self._runtime.log.emit(Log.INTERNAL_ERROR, detail=type(error).__name__)
+        return Answer(500, handle.TEXT, b"internal error")
 
     def _answered(self, body: bytes) -> Outcome:
         began = self._runtime.clock()
-        outcome = handle.handle(body, self._view(), self._runtime.wall())
+        outcome = handle.handle(body, self._view(), self._runtime.wall(), self._memory)
         meter = self._runtime.meter
         meter.observe(Metric.ADMISSION_SECONDS, self._runtime.clock() - began)
         meter.inc(Metric.ADMISSIONS, result=_RESULTS[outcome.result])
@@ -137,35 +160,39 @@ async def _body(scope: Scope, receive: Receive) -> bytes | None:
         raise Refused(404, "not found")
     if scope["method"] != "POST":
         raise Refused(405, "only POST", (b"allow", b"POST"))
-    headers = dict(scope["headers"])
-    kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-    if kind != b"application/json":
+    given = dict(scope["headers"])
+    if not is_json(given.get(b"content-type", b"")):
         raise Refused(415, "only application/json")
-    length = headers.get(b"content-length", b"")
+    length = given.get(b"content-length", b"")
     if length.isdigit() and int(length) > DISCARD_LIMIT_BYTES:
         raise Refused(413, TOO_LARGE)
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            return await _whole(receive)
-    except TimeoutError:
-        raise Refused(408, "the body did not come in time") from None
-
-
-async def _whole(receive: Receive) -> bytes | None:
-    """What is too large is read but not kept: a peer that is still sending would not see an answer."""
     message = await receive()
     if message["type"] == "http.request" and not message.get("more_body"):
         return _joined([message.get("body", b"")])
+    return await _rest(message, receive)
+
+
+def is_json(content_type: bytes) -> bool:
+    """Whether the header of this value announces JSON."""
+    return content_type.partition(b";")[0].strip().lower() == b"application/json"
+
+
+async def _rest(message: Message, receive: Receive) -> bytes | None:
+    """What is too large is read but not kept: a peer that is still sending would not see an answer."""
     parts: list[bytes] = []
     size = 0
-    while message["type"] == "http.request":
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > BODY_LIMIT_BYTES:
-            parts.clear()
-        if size > DISCARD_LIMIT_BYTES or not message.get("more_body"):
-            return _joined(parts, size)
-        message = await receive()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while message["type"] == "http.request":
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                if size > BODY_LIMIT_BYTES:
+                    parts.clear()
+                if size > DISCARD_LIMIT_BYTES or not message.get("more_body"):
+                    return _joined(parts, size)
+                message = await receive()
+    except TimeoutError:
+        raise Refused(408, "the body did not come in time") from None
     return None
 
 
@@ -176,13 +203,11 @@ def _joined(parts: list[bytes], size: int | None = None) -> bytes:
     return body
 
 
-async def _send(
-    send: Send, status: int, content_type: str, body: bytes, more: Iterable[tuple[bytes, bytes]] = ()
-) -> None:
-    headers = [
-        (b"content-type", content_type.encode()),
-        (b"content-length", str(len(body)).encode()),
-        *more,
-    ]
+def headers(content_type: str, body: bytes, *more: Header) -> list[Header]:
+    """What every answer says about its body."""
+    return [(b"content-type", content_type.encode()), (b"content-length", str(len(body)).encode()), *more]
+
+
+async def _send(send: Send, status: int, headers: list[Header], body: bytes) -> None:
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,86 @@
+"""A shorter way for requests whose head is already known.
+
+An API server begins every review with the same bytes; only the number in `Content-Length` differs. The first such
+head goes through the whole parser, and if it is accepted there it is remembered. After that a request with the very
+same bytes around that number needs no parser: its length and its body are all there is to read. Whatever is not
+byte for byte like that, in one piece or in several, is left to the parser. Nothing here reads a body.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+END: Final = b"\r\n\r\n"
+LENGTH: Final = b"\r\nContent-Length: "
+"""As a line of its own: no value can hold a line break, so this is never a part of one."""
+HEAD_LIMIT_BYTES: Final = 4096
+BODY_LIMIT_BYTES: Final = 256 * 1024
+"""What is larger takes the long way, where pieces are not kept once there are too many of them."""
+REMEMBERED: Final = 64
+"""Heads: one for each API server and its version, and some for whoever tries."""
+_DIGITS: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A request whose head is known, cut out of what was received."""
+
+    first: int
+    """Where its body begins."""
+    last: int
+    """Where it ends; beyond what is there while pieces are missing."""
+
+
+class Heads:
+    """The heads that the parser has accepted, without their length. One per worker; owned by its event loop."""
+
+    def __init__(self) -> None:
+        self._known: set[bytes] = set()
+
+    def learn(self, head: bytes) -> None:
+        """Remember a head that was accepted; one without a plain length cannot be."""
+        shape = _shape(head, len(head) - len(END))
+        if shape is None:
+            return
+        if len(self._known) >= REMEMBERED:  # somebody tries many; those that are in use come back at once
+            self._known.clear()
+        self._known.add(shape[0])
+
+    def cut(self, data: bytes) -> Cut | None:
+        """Where the request in these bytes begins and ends; None if the parser must look at it."""
+        end = data.find(END, 0, HEAD_LIMIT_BYTES)
+        shape = _shape(data, end) if end > 0 else None
+        if shape is None or shape[0] not in self._known:
+            return None
+        first = end + len(END)
+        return Cut(first, first + shape[1])
+
+
+def head(data: bytes) -> bytes | None:
+    """The head of a request that begins with these bytes, if all of it is there."""
+    end = data.find(END, 0, HEAD_LIMIT_BYTES)
+    return data[: end + len(END)] if end > 0 else None
+
+
+def plain(method: str, version: tuple[int, int], headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether a request that was parsed is of the kind that may take the short way: a body of a stated length, and
+    nothing that asks for more than an answer to it.
+    """
+    special = {b"transfer-encoding", b"expect", b"upgrade", b"connection"}
+    names = [name for name, _ in headers]
+    return (
+        method == "POST" and version == (1, 1) and names.count(b"content-length") == 1 and special.isdisjoint(names)
+    )
+
+
+def _shape(data: bytes, end: int) -> tuple[bytes, int] | None:
+    """The bytes around the length, and the length."""
+    at = data.find(LENGTH, 0, end)
+    if at < 0:
+        return None
+    at += len(LENGTH)
+    after = data.find(b"\r\n", at, end + 2)
+    digits = data[at:after]
+    if not digits.isdigit() or len(digits) > _DIGITS or int(digits) > BODY_LIMIT_BYTES:
+        return None
+    return data[:at] + data[after:end], int(digits)

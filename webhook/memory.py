@@ -1,0 +1,156 @@
+"""Decisions that were made before: pods of one template are created by the hundred, and get the same answer.
+
+What a decision depends on is the view, the request and a few fields of the pod. While the view is the same and the
+bytes of those fields are the same, so is the decision, and the check of its patch with it: the fields that a patch
+can name are among them. The one thing that depends on the time as well is an open move, so nothing is remembered
+while there is one. Not safe from two threads; the worker has one.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from webhook.mutate import Decision
+from webhook.view import View
+
+REMEMBERED: Final = 1024
+"""Decisions; about one for each template that pods are being created from."""
+
+_ABSENT: Final = msgspec.Raw()
+Key = tuple[object, ...]
+
+
+class Remembered(msgspec.Struct, frozen=True):
+    """A decision, and what was made of it."""
+
+    decision: Decision
+    patch: bytes
+    """Its operations, which apply; empty if there are none."""
+    audit: Mapping[str, str]
+
+
+class Known(msgspec.Struct, frozen=True):
+    """A request whose decision is remembered."""
+
+    uid: str
+    namespace: str
+    dry_run: bool
+    remembered: Remembered
+
+
+class _Part(msgspec.Struct, frozen=True, rename="camel"):
+    """Everything of a request that `review` reads; of a pod as the bytes it came in."""
+
+
+class _Metadata(_Part, frozen=True):
+    labels: msgspec.Raw = _ABSENT
+    annotations: msgspec.Raw = _ABSENT
+    owner_references: msgspec.Raw = _ABSENT
+
+
+class _Spec(_Part, frozen=True):
+    node_name: msgspec.Raw = _ABSENT
+    scheduler_name: msgspec.Raw = _ABSENT
+    os: msgspec.Raw = _ABSENT
+    node_selector: msgspec.Raw = _ABSENT
+    affinity: msgspec.Raw = _ABSENT
+    tolerations: msgspec.Raw = _ABSENT
+    priority_class_name: msgspec.Raw = _ABSENT
+    priority: msgspec.Raw = _ABSENT
+    preemption_policy: msgspec.Raw = _ABSENT
+
+
+class _Object(_Part, frozen=True):
+    metadata: _Metadata
+    spec: _Spec
+
+
+class _Request(_Part, frozen=True):
+    uid: str
+    kind: msgspec.Raw
+    resource: msgspec.Raw
+    operation: str
+    object: _Object
+    sub_resource: str | None = None
+    namespace: str | None = None
+    dry_run: bool | None = None
+
+
+class _Review(_Part, frozen=True):
+    api_version: str
+    kind: str
+    request: _Request
+
+
+_DECODER: Final = msgspec.json.Decoder(_Review)
+
+
+class Memory:
+    """What was decided under one view; another one empties it."""
+
+    def __init__(self) -> None:
+        self._view: View | None = None
+        self._decisions: dict[Key, Remembered] = {}
+        self._asked: Key | None = None
+
+    def recall(self, body: bytes, view: View) -> Known | None:
+        """The request in this body, if one like it was decided before. Bytes that are no text are never recalled."""
+        self._asked = None
+        if view.migrations or not _is_text(body):
+            return None
+        try:
+            review = _DECODER.decode(body)
+        except (msgspec.DecodeError, RecursionError):  # whoever reads all of it knows what to say
+            return None
+        if view is not self._view:
+            self._view = view
+            self._decisions.clear()
+        self._asked = key = _key(review)
+        found = self._decisions.get(key)
+        if found is None or not review.request.uid:
+            return None
+        request = review.request
+        return Known(request.uid, request.namespace or "", bool(request.dry_run), found)
+
+    def keep(self, decision: Decision, patch: bytes, audit: Mapping[str, str]) -> None:
+        """Remember the decision on the body that was asked for last."""
+        if self._asked is None:
+            return
+        if len(self._decisions) >= REMEMBERED:
+            self._decisions.clear()
+        self._decisions[self._asked] = Remembered(decision, patch, audit)
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _key(review: _Review) -> Key:
+    request = review.request
+    metadata, spec = request.object.metadata, request.object.spec
+    return (
+        review.api_version,
+        review.kind,
+        bytes(request.kind),
+        bytes(request.resource),
+        request.operation,
+        request.sub_resource,
+        request.namespace,
+        bytes(metadata.labels),
+        bytes(metadata.annotations),
+        bytes(metadata.owner_references),
+        bytes(spec.node_name),
+        bytes(spec.scheduler_name),
+        bytes(spec.os),
+        bytes(spec.node_selector),
+        bytes(spec.affinity),
+        bytes(spec.tolerations),
+        bytes(spec.priority_class_name),
+        bytes(spec.priority),
+        bytes(spec.preemption_policy),
+    )
