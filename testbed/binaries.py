@@ -56,6 +56,18 @@ def built_tools(environ: Mapping[str, str], *, report: build.Report) -> Path:
     return cached
 
 
+def built_module(module: Path, environ: Mapping[str, str], *, tell: Callable[[str], None] = lambda _: None) -> Path:
+    """The folder with the programs of another Go module, built once for what its files say now."""
+    cached = pins.cache_dir(environ) / f"{module.name}-{pins.cache_key(module)}"
+    if not cached.is_dir():
+        with _locked(cached.with_suffix(".lock"), on_wait=lambda: tell("another process builds it")):
+            if not cached.is_dir():
+                staging = cached.with_suffix(".partial")
+                build.install_module(golang.find(environ), module, staging, environ, tell=tell)
+                staging.rename(cached)
+    return cached
+
+
 def _is_complete(folder: Path) -> bool:
     return all((folder / component.name).exists() for component in COMPONENTS)
 

@@ -3,7 +3,7 @@
 import collections
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -85,11 +85,30 @@ def _environment(environ: Mapping[str, str], target: Path) -> dict[str, str]:
     return {**environ, **fixed}
 
 
-def _run(command: Sequence[str], env: Mapping[str, str]) -> collections.abc.Iterator[str]:
+def install_module(
+    go: Path, module: Path, target: Path, environ: Mapping[str, str], *, tell: Callable[[str], None]
+) -> None:
+    """Build every program of a module of its own into `target`, exactly as its go.sum says."""
+    command = [
+        str(go),
+        "install",
+        "-v",
+        "-mod=readonly",
+        "-trimpath",
+        "-buildvcs=false",
+        "-ldflags",
+        "-s -w",
+        "./...",
+    ]
+    for line in _run(command, _environment(environ, target), module):
+        tell(line)
+
+
+def _run(command: Sequence[str], env: Mapping[str, str], module: Path = pins.MODULE) -> collections.abc.Iterator[str]:
     """Lines the command prints, as it prints them; stops it when the reader is interrupted."""
     tail: collections.deque[str] = collections.deque(maxlen=20)
     with subprocess.Popen(
-        command, cwd=pins.MODULE, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        command, cwd=module, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
         assert process.stdout is not None  # noqa: S101 - says so to the type checker
         try:

@@ -31,11 +31,11 @@ def go_version() -> str:
     return _first(r"^go (\S+)$", (MODULE / "go.mod").read_text())
 
 
-def cache_key() -> str:
+def cache_key(module: Path = MODULE) -> str:
     """Changes with anything that could change a binary: pins, sums, sources, tags, machine."""
     digest = hashlib.sha256(f"{TAGS} {platform.system()} {platform.machine()}".encode())
-    for path in (MODULE / "go.mod", MODULE / "go.sum", *sorted(MODULE.rglob("*.go"))):
-        digest.update(path.relative_to(MODULE).as_posix().encode() + b"\0" + path.read_bytes())
+    for path in (module / "go.mod", module / "go.sum", *sorted(module.rglob("*.go"))):
+        digest.update(path.relative_to(module).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
