@@ -4,9 +4,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench import decode, plan
+from bench import decode
+from bench.webhook import __main__ as webhook
 
-BENCHMARKS = {"decode": decode.main, "plan": plan.main}
+BENCHMARKS = {"decode": decode.main, "webhook": webhook.main}
 
 
 def main() -> int:
@@ -14,14 +15,15 @@ def main() -> int:
     parser.add_argument("--smoke", action="store_true", help="small sizes that only show that it works")
     parser.add_argument("--json", type=Path, metavar="DIR", help="also write the figures of each into this folder")
     asked = parser.parse_args()
+    failed = False
     for name, run in BENCHMARKS.items():
         print(f"== {name} ==", flush=True)
         options = ["--smoke"] if asked.smoke else []
         if asked.json:
             asked.json.mkdir(parents=True, exist_ok=True)
             options += ["--json", str(asked.json / f"{name}.json")]
-        run(options)
-    return 0
+        failed |= run(options) != 0
+    return int(failed)
 
 
 if __name__ == "__main__":
