@@ -224,10 +224,21 @@ def test_a_body_that_does_not_come_ends_on_the_long_way(monkeypatch: pytest.Monk
     async def conversation(peer: Peer) -> None:
         await peer.send(request())
         await peer.send(request()[:-10])
-        await asyncio.sleep(0.01)
         await rest()
         assert peer.parsed == 2
         assert statuses(await peer.send(request()[-10:])) == [200]
+
+    talk(conversation)
+
+
+def test_a_body_byte_by_byte_is_left_to_the_parser_and_answered() -> None:
+    async def conversation(peer: Peer) -> None:
+        whole = request()
+        await peer.send(whole)
+        head = whole.index(b"{")
+        single = [whole[at : at + 1] for at in range(head, len(whole))]
+        assert statuses(await peer.send(whole[:head], *single)) == [200]
+        assert peer.parsed == 2
 
     talk(conversation)
 
