@@ -4,10 +4,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench import decode
+from bench import decode, plan
 from bench.webhook import __main__ as webhook
 
-BENCHMARKS = {"decode": decode.main, "webhook": webhook.main}
+BENCHMARKS = {"decode": decode.main, "plan": plan.main, "webhook": webhook.main}
 
 
 def main() -> int:

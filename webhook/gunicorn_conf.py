@@ -16,7 +16,7 @@ from gunicorn.asgi.protocol import ASGIProtocol  # type: ignore[import-untyped]
 from gunicorn.glogging import Logger as GunicornLogger  # type: ignore[import-untyped]
 from gunicorn.workers import gasgi  # type: ignore[import-untyped]
 
-from webhook import lane, server
+from webhook import lane, peers, server
 from webhook.server import Application
 
 KEEPALIVE_SECONDS: Final = 120
@@ -203,6 +203,11 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
         """Called by gunicorn in the worker, which has no setting for the class of its connections."""
         gasgi.ASGIProtocol = Connection
         super().init_process()
+
+    def _setup_event_loop(self) -> None:
+        """Called by gunicorn, which would wait for ever for a peer that does not say what it wants."""
+        self.loop = peers.Loop(peers.Patience(silent=KEEPALIVE_SECONDS))
+        asyncio.set_event_loop(self.loop)
 
     def handle_exit_signal(self) -> None:
         """SIGTERM."""

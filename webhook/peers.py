@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+import uvloop
+
 END_OF_HEAD: Final = b"\r\n\r\n"
 
 
@@ -121,7 +123,7 @@ class Peer(asyncio.Protocol):
         self._deadline = None if seconds is None else loop.call_later(seconds, self.abort)
 
 
-class Loop(asyncio.SelectorEventLoop):
+class Loop(uvloop.Loop):
     """An event loop whose servers guard their connections."""
 
     def __init__(self, patience: Patience) -> None:

@@ -166,10 +166,11 @@ async def _body(scope: Scope, receive: Receive) -> bytes | None:
     length = given.get(b"content-length", b"")
     if length.isdigit() and int(length) > DISCARD_LIMIT_BYTES:
         raise Refused(413, TOO_LARGE)
-    message = await receive()
-    if message["type"] == "http.request" and not message.get("more_body"):
-        return _joined([message.get("body", b"")])
-    return await _rest(message, receive)
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await _whole(receive)
+    except TimeoutError:
+        raise Refused(408, "the body did not come in time") from None
 
 
 def is_json(content_type: bytes) -> bool:
@@ -177,22 +178,21 @@ def is_json(content_type: bytes) -> bool:
     return content_type.partition(b";")[0].strip().lower() == b"application/json"
 
 
-async def _rest(message: Message, receive: Receive) -> bytes | None:
+async def _whole(receive: Receive) -> bytes | None:
     """What is too large is read but not kept: a peer that is still sending would not see an answer."""
+    message = await receive()
+    if message["type"] == "http.request" and not message.get("more_body"):
+        return _joined([message.get("body", b"")])
     parts: list[bytes] = []
     size = 0
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            while message["type"] == "http.request":
-                parts.append(message.get("body", b""))
-                size += len(parts[-1])
-                if size > BODY_LIMIT_BYTES:
-                    parts.clear()
-                if size > DISCARD_LIMIT_BYTES or not message.get("more_body"):
-                    return _joined(parts, size)
-                message = await receive()
-    except TimeoutError:
-        raise Refused(408, "the body did not come in time") from None
+    while message["type"] == "http.request":
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > BODY_LIMIT_BYTES:
+            parts.clear()
+        if size > DISCARD_LIMIT_BYTES or not message.get("more_body"):
+            return _joined(parts, size)
+        message = await receive()
     return None
 
 
