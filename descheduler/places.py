@@ -13,6 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from cluster.objects import Pod
@@ -103,22 +104,20 @@ class Places:
 
     def _search(self, pod: Pod, spread: Spread, spot: bool | None, aim: Aim | None) -> str | None:
         ceiling = math.inf if aim is None else aim.ceiling()
-        best: list[str] = []
-        for names in (self._without_siblings(spread, spot), self._with_siblings(spread, spot)):
-            for load, name in names:
-                if load >= ceiling:
-                    break
-                if name == pod.node_name or (aim is not None and aim.objection(self._picture, pod, name)):
-                    continue
-                if self._fitter.fits(pod, name):
-                    best.append(name)
-                    if len(best) == COMPARED:
-                        break
+        orders = self._without_siblings(spread, spot, ceiling), self._with_siblings(spread, spot, ceiling)
+        for names in orders:
+            wanted = (name for name in names if self._serves(pod, name, aim))
+            best = list(islice(wanted, COMPARED))
             if best:
                 return self._least(pod, best, spread)
         return None
 
-    def _without_siblings(self, spread: Spread, spot: bool | None) -> Iterator[tuple[float, str]]:
+    def _serves(self, pod: Pod, name: str, aim: Aim | None) -> bool:
+        if name == pod.node_name or (aim is not None and aim.objection(self._picture, pod, name) is not None):
+            return False
+        return self._fitter.fits(pod, name)
+
+    def _without_siblings(self, spread: Spread, spot: bool | None, ceiling: float) -> Iterator[str]:
         """Zones with the fewest pods of the workload first; zones with as many as each other together."""
         levels: dict[int, list[list[tuple[float, str]]]] = {}
         for (is_spot, zone), members in self._groups.items():
@@ -126,14 +125,19 @@ class Places:
                 levels.setdefault(spread.zones[zone] if zone else 0, []).append(members)
         for level in sorted(levels):
             for load, name in heapq.merge(*levels[level]):
+                if load >= ceiling:
+                    break
                 if spread.nodes[name] <= 0:
-                    yield load, name
+                    yield name
 
-    def _with_siblings(self, spread: Spread, spot: bool | None) -> list[tuple[float, str]]:
-        held = [name for name, count in spread.nodes.items() if count > 0 and name in self._loads]
-        wanted = [name for name in held if spot is None or _is_spot(self._picture.state.nodes[name]) is spot]
-        wanted.sort(key=lambda name: (spread.nodes[name], spread.zones[self._zone(name)], self._loads[name], name))
-        return [(self._loads[name], name) for name in wanted]
+    def _with_siblings(self, spread: Spread, spot: bool | None, ceiling: float) -> Iterator[str]:
+        """Made only when asked for: no other node will do then."""
+        nodes, loads = self._picture.state.nodes, self._loads
+        held = [name for name, count in spread.nodes.items() if count > 0 and loads.get(name, ceiling) < ceiling]
+        wanted = [name for name in held if spot is None or _is_spot(nodes[name]) is spot]
+        yield from sorted(
+            wanted, key=lambda name: (spread.nodes[name], spread.zones[self._zone(name)], loads[name], name)
+        )
 
     def _least(self, pod: Pod, names: list[str], spread: Spread) -> str:
         def rank(name: str) -> tuple[int, int, float, str]:

@@ -2,8 +2,8 @@
 
 The load of a node is the largest of its shares of cpu, memory and pods; the mean is the same of all nodes together. A
 node is a source when it is over the mean by more than `threshold` percent of it and by `floor` points, and is left at
-half that distance, so that it does not hover at the line. No target may end above that half either. Nodes together
-hold the same before and after a move, so the line stays where it is and what is moved once is not moved again.
+half that distance, so that it does not hover at the line. No target may be pushed over the line. Nodes together hold
+the same before and after a move, so the line stays where it is, and what is moved once is not moved again.
 
 Nodes that keep different pods away by their taints (control plane, dedicated pools) are compared, and levelled, among
 themselves; the taints of spot nodes do not count, since pods are made to tolerate them.
@@ -67,9 +67,9 @@ class Line:
 
     mean: float
     act: float
-    """A node above this is a source."""
+    """A node above this is a source, and no target may get there."""
     target: float
-    """Where a source is left, and what no target may exceed."""
+    """Where a source is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def _pool(node: Node, spot_taints: Sequence[SpotTaint]) -> Pool:
 
 
 def _relieve(node: NodeState, load: float, line: Line, peers: frozenset[str], args: Args) -> Iterator[Proposal]:
-    limit = min(line.target, load - args.minimum_improvement)
+    limit = min(line.act, load - args.minimum_improvement)
     why = f"node {node.name} is {load:.1f} % full, the mean is {line.mean:.1f} %"
     too_full = Reason(Code.NO_IMPROVEMENT, f"{why}, and every node that could take it would be over {limit:.1f} %")
     aim = Level(node.name, line, limit, peers, too_full)

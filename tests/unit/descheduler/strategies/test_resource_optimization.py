@@ -1,0 +1,107 @@
+"""ResourceOptimization: measured usage over its threshold, and nothing on a guess."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from cluster.objects import NodeMetrics, PodMetrics
+from descheduler.reasons import Code
+from descheduler.usage import SAMPLES, Samples
+from policy.settings import Settings
+from policy.settings_moves import Limits
+from tests.unit.descheduler import scenes
+from tests.unit.descheduler.build import meta
+from tests.unit.descheduler.scenes import NOW, deployment, nodes
+
+ONLY = Settings(
+    enabled_strategies=("ResourceOptimization",), limits=Limits(per_workload=9, per_node=9), max_reschedule_pods=9
+)
+
+
+def usage(used: dict[str, tuple[int, int]], *, age: int = 10, pods: dict[str, int] | None = None) -> Samples:
+    """Cpu and memory of nodes in percent of 4 cores and 16Gi; cpu of pods in thousandths."""
+    made = Samples()
+    made.add_nodes(_node(name, cpu, memory, age) for name, (cpu, memory) in used.items())
+    made.set_pods(_pod(name, cpu) for name, cpu in (pods or {}).items())
+    return made
+
+
+def _node(name: str, cpu: int, memory: int, age: int) -> NodeMetrics:
+    amounts = {"cpu": f"{cpu * 40}m", "memory": f"{memory * 16 * 1024 // 100}Mi"}
+    metadata = _meta(name)
+    return NodeMetrics(metadata=metadata, timestamp=NOW - timedelta(seconds=age), usage=amounts)
+
+
+def _pod(name: str, cpu: int) -> PodMetrics:
+    from cluster.node import ContainerMetrics
+
+    container = ContainerMetrics(name="main", usage={"cpu": f"{cpu}m", "memory": "100Mi"})
+    return PodMetrics(metadata=_meta(name, "default"), timestamp=NOW, containers=(container,))
+
+
+def _meta(name: str, namespace: str = "") -> Any:
+    from cluster.objects import ObjectMeta
+
+    return ObjectMeta(name=name, namespace=namespace, uid=meta(name, namespace)["uid"])
+
+
+WORLD = [*nodes("n0", "n1"), *deployment("x", ["n0"] * 4, cpu="100m", memory="100Mi")]
+
+
+@pytest.mark.parametrize(
+    ("used", "moves"),
+    [
+        pytest.param({"n0": (90, 10), "n1": (10, 10)}, 1, id="cpu over its threshold"),
+        pytest.param({"n0": (10, 90), "n1": (10, 10)}, 1, id="memory over its threshold"),
+        pytest.param({"n0": (80, 80), "n1": (10, 10)}, 0, id="at the thresholds"),
+        pytest.param({"n0": (90, 10), "n1": (60, 10)}, 0, id="the other would be as full"),
+        pytest.param({"n0": (90, 10), "n1": (10, 60)}, 1, id="memory of the other has room"),
+        pytest.param({"n0": (90, 60), "n1": (10, 60)}, 0, id="memory of the other would be as full"),
+    ],
+)
+def test_nodes_over_a_threshold_are_relieved(used: dict[str, tuple[int, int]], moves: int) -> None:
+    assert len(scenes.made(WORLD, ONLY, usage(used)).moves) == moves
+
+
+def test_the_largest_users_leave_first_until_it_is_enough() -> None:
+    measured = {"x-00": 100, "x-01": 1500, "x-02": 300, "x-03": 1700}
+    found = scenes.made(WORLD, ONLY, usage({"n0": (90, 10), "n1": (10, 10)}, pods=measured))
+    assert scenes.moves(found) == [("x-03", "n0", "n1")]
+
+
+@pytest.mark.parametrize(
+    ("made", "code"),
+    [
+        pytest.param(usage({"n0": (90, 10), "n1": (10, 10)}, age=300), Code.METRICS_STALE, id="too old"),
+        pytest.param(usage({"n0": (90, 10)}), Code.METRICS_STALE, id="the target is not measured"),
+    ],
+)
+def test_nothing_is_moved_on_a_guess(made: Samples, code: Code) -> None:
+    found = scenes.made(WORLD, ONLY, made)
+    assert found.moves == ()
+    assert {it for codes in scenes.refused(found).values() for it in codes} == {code}
+
+
+def test_a_node_that_was_never_measured_is_left_alone() -> None:
+    found = scenes.made(WORLD, ONLY, usage({"n1": (10, 10)}))
+    assert (found.moves, found.refusals) == ((), ())
+
+
+def test_without_measurements_requests_stand_in() -> None:
+    full = [*nodes("n0", "n1"), *deployment("x", ["n0"] * 4, cpu="900m")]
+    assert len(scenes.made(full, ONLY).moves) == 1
+    assert scenes.made(WORLD, ONLY).moves == ()
+
+
+def test_usage_is_the_mean_of_the_last_samples() -> None:
+    made = Samples()
+    for number in range(SAMPLES + 2):
+        made.add_nodes([_node("n0", 10 * number, 10, 100 - number)])
+        made.add_nodes([_node("n0", 10 * number, 10, 100 - number)])  # the same one, read again
+    found = made.node("n0")
+    assert found is not None
+    assert found.cpu == 40 * 10 * (2 + 3 + 4 + 5 + 6) / SAMPLES
+    assert made.age("n0", NOW) == timedelta(seconds=100 - SAMPLES - 1)
+    made.add_nodes([])
+    assert made.node("n0") is None
