@@ -23,6 +23,7 @@ class NodeState:
     """
 
     __slots__ = (
+        "_load",
         "allocatable",
         "capacity",
         "cpu",
@@ -48,6 +49,7 @@ class NodeState:
         self.cpu = self.memory = self.storage = 0
         self.nominal_cpu = self.nominal_memory = 0
         self.extended: Amounts = {}
+        self._load: float | None = None
         self.ready = False
         """Whether the kubelet says so."""
         self.signed = False
@@ -59,7 +61,9 @@ class NodeState:
 
     def load(self) -> float:
         """The largest of the shares of cpu, memory and pods, in percent of what the node can give."""
-        return max(self.shares())
+        if self._load is None:
+            self._load = max(self.shares())
+        return self._load
 
     def shares(self) -> tuple[float, float, float]:
         """Cpu, memory and pods asked for, in percent; containers that ask for nothing count as the scheduler
@@ -78,6 +82,7 @@ class NodeState:
         self.allocatable = demand.amounts(node.status.allocatable) if node is not None else {}
         self.node = node
         self.capacity = capacity
+        self._load = None
         self.ready = node is not None and _says_ready(node)
         self.signed = signed
         self.open = self.ready and not signed and node is not None and not _leaving(node)
@@ -102,6 +107,7 @@ class NodeState:
             self._count(demand.held(pod), -1)
 
     def _count(self, held: Demand, sign: int) -> None:
+        self._load = None
         self.cpu += sign * held.cpu
         self.memory += sign * held.memory
         self.storage += sign * held.storage

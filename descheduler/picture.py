@@ -110,7 +110,7 @@ class Picture:
 
     def load(self, name: str) -> float:
         """The largest of the shares."""
-        return max(self.shares(name))
+        return max(self.shares(name)) if name in self._used else self.state.nodes[name].load()
 
     # ---- changing
 

@@ -19,9 +19,9 @@ from descheduler.reasons import Code, Reason
 from policy.capacity import CapacityType
 from policy.values import Spot
 
-DETAILED_CHECKS: Final = 20_000
-"""Pairs of pod and node for which one plan asks for every reason, about a fifth of a second. After that a refusal
-says how many nodes do not fit, but no longer why."""
+DETAILED_CHECKS: Final = 5_000
+"""Pairs of pod and node for which one plan asks for every reason, some fifty milliseconds. After that a refusal says
+that none of so many nodes fits, but no longer why."""
 
 Tier = bool | None
 """Spot nodes, other nodes, or any."""
@@ -42,7 +42,7 @@ class Search:
         self._context = context
         self._hopeless: dict[tuple[int, Tier], tuple[int, str]] = {}
         """By template and tier: after how many bookings, and which node was not tried because the pod was on it."""
-        self._details: dict[tuple[int, Tier], tuple[int, str]] = {}
+        self._details: dict[tuple[int, Tier], str] = {}
         self._checks_left = DETAILED_CHECKS
 
     def target(self, proposal: Proposal) -> str | Reason:
@@ -93,11 +93,11 @@ class Search:
         return self._ledger.fitter.fits(pod, name)
 
     def _why(self, pod: Pod, tier: Tier) -> str:
+        """Once for a template: the sentence is for people, and a move or two do not change what it tells them."""
         known = self._details.get((id(pod.spec), tier))
-        if known is None or known[0] != self._ledger.booked or pod.claims or _minds_others(pod.spec):
-            known = self._ledger.booked, self._count_misfits(pod, tier)
-            self._details[id(pod.spec), tier] = known
-        return known[1]
+        if known is None or pod.claims or _minds_others(pod.spec):
+            known = self._details[id(pod.spec), tier] = self._count_misfits(pod, tier)
+        return known
 
     def _count_misfits(self, pod: Pod, tier: Tier) -> str:
         """As kube-scheduler says it: `0/20 nodes fit: 12 insufficient cpu, 8 untolerated taint`."""

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from cluster.objects import Pod
 from descheduler import plan
 from policy.settings import Settings
 from policy.settings_moves import Limits
@@ -162,7 +163,7 @@ def _shift(held: list[float], by: Shares, sign: int) -> None:
         held[part] += sign * by[part]
 
 
-def _nominal(pod: generated.Pod) -> tuple[int, int, int]:
+def _nominal(pod: Pod) -> tuple[int, int, int]:
     requests = pod.spec.containers[0].resources.requests
     return naive.milli_cpu(requests.get("cpu", "100m")), naive.in_bytes(requests.get("memory", "200Mi")), 1
 

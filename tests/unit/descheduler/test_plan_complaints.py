@@ -1,5 +1,7 @@
 """The cases that users of other deschedulers complain about, by name."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -123,7 +125,7 @@ def test_replicas_beyond_the_number_of_nodes_come_to_rest() -> None:
         ),
     ],
 )
-def test_never_a_target(target: dict[str, object]) -> None:
+def test_never_a_target(target: dict[str, Any]) -> None:
     busy = [*nodes("n0", "n1", cpu="4"), *deployment("x", ["n0"] * 4, cpu="500m"), *deployment("y", ["n1"], cpu="1")]
     assert "n2" in {to for _, _, to in scenes.moves(scenes.made([*busy, build.node("n2", cpu="16")], FREE))}
     found = scenes.made([*busy, build.node("n2", cpu="16", **target)], FREE)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from cluster.objects import Pod
+from descheduler.picture import Picture
 from descheduler.strategies import load_balancing
 from descheduler.strategies.load_balancing import Args
 from tests.unit.descheduler import build
@@ -48,7 +49,7 @@ def test_a_node_is_too_full_over_threshold_and_floor(cpus: tuple[int, int], args
         pytest.param({}, {"pods": "4"}, id="pods"),
     ],
 )
-def test_the_largest_share_counts(pod: dict[str, str], node: dict[str, str]) -> None:
+def test_the_largest_share_counts(pod: dict[str, Any], node: dict[str, Any]) -> None:
     assert sources([*nodes("n0", "n1", **node), build.pod("p", on="n0", **pod)]) == {"n0"}
 
 
@@ -97,8 +98,6 @@ def test_the_fewest_pods_that_relieve_a_node_come_first(sizes: tuple[int, ...], 
 def test_a_target_is_not_pushed_over_the_line_in_another_share() -> None:
     hungry = build.pod("hungry", on="n0", cpu="100m", memory="14Gi")
     state = build.state(*nodes("n0", "n1"), *deployment("x", ["n0"] * 3, cpu="1", memory="1Mi"), hungry)
-    from descheduler.picture import Picture
-
     found: dict[str, Any] = {it.pod.metadata.name: it for it in load_balancing.propose(state, Args(), NOW)}
     picture = Picture(state)
     objection = found["hungry"].aim.objection(picture, _pod(found, "hungry"), "n1")

@@ -16,7 +16,7 @@ from policy.settings_strategies import LoadBalancing, Strategies
 def test_every_strategy_has_the_same_shape(strategy: Strategy) -> None:
     assert strategy.NAME in settings_strategies.BUILT_IN
     assert issubclass(strategy.Args, msgspec.Struct)
-    assert strategy.Args()  # a default for every argument
+    assert strategy.Args() == strategy.Args()  # a default for every argument
     assert list(inspect.signature(strategy.propose).parameters) == ["state", "args", "now"]
     default = next(it for it in strategies.active(Settings()) if it.name == strategy.NAME)
     assert default.weight == strategy.WEIGHT

@@ -72,23 +72,19 @@ def test_installed_but_not_listed_is_not_asked(site: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("points", "source", "args", "complaint"),
+    ("points", "source", "complaint"),
     [
-        pytest.param({}, "", {}, "'LeaveNoisyNodes', which no installed package offers; offered: none", id="missing"),
-        pytest.param({"Other": "it"}, "", {}, "offered: Other", id="another is installed"),
-        pytest.param({NAME: "it"}, "NAME = 'x'", {}, "lacks WEIGHT, Args, propose", id="not a strategy"),
-        pytest.param(
-            {NAME: "it"}, "NAME, WEIGHT, Args, propose = 'x', 1, int, print", {}, "calls itself 'x'", id="name"
-        ),
+        pytest.param({}, "", "'LeaveNoisyNodes', which no installed package offers; offered: none", id="missing"),
+        pytest.param({"Other": "it"}, "", "offered: Other", id="another is installed"),
+        pytest.param({NAME: "it"}, "NAME = 'x'", "lacks WEIGHT, Args, propose", id="not a strategy"),
+        pytest.param({NAME: "it"}, "NAME, WEIGHT, Args, propose = 'x', 1, int, print", "calls itself 'x'", id="name"),
     ],
 )
-def test_what_is_wrong_is_said(
-    site: Path, points: dict[str, str], source: str, args: dict[str, object], complaint: str
-) -> None:
+def test_what_is_wrong_is_said(site: Path, points: dict[str, str], source: str, complaint: str) -> None:
     (site / "it.py").write_text(source)
     install(site, points)
     with pytest.raises(Unusable, match=complaint):
-        strategies.active(listed(**args))
+        strategies.active(listed())
 
 
 def test_arguments_it_does_not_know_are_refused(site: Path) -> None:
