@@ -79,7 +79,7 @@ def _rollout(case: Case, deployment: Deployment) -> str | None:
     generation = deployment.metadata.generation
     if status.observed_generation < generation:
         return f"Deployment {deployment.metadata.name} has not been taken up since its change {generation}"
-    if 0 < status.replicas <= status.updated_replicas:
+    if status.replicas <= status.updated_replicas:
         return None  # no pod of another revision is left; fewer than wanted means that one is being replaced
     told = f"{status.updated_replicas} of {wanted} pods are of the newest revision"
     if not deployment.spec.paused:
