@@ -102,7 +102,7 @@ def test_zones(of_node: dict[str, str], of_volume: dict[str, str], fits: bool) -
     assert found == (set() if fits else {FitCode.VOLUME_ZONE})
 
 
-STATIC = {"storageClassName": "fast"}
+STATIC: dict[str, Any] = {"storageClassName": "fast"}
 WAITING = claim(volume="", kind="fast", phase="Pending")
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 SENT = "volume.kubernetes.io/selected-node"
@@ -183,7 +183,7 @@ def test_a_volume_that_is_yet_to_be_made_counts_too() -> None:
     assert codes([*made, build.pod("y", on="a", spec=mounting("other"))]) == {FitCode.VOLUME_LIMIT}
 
 
-ONLY_ONE = {"modes": ["ReadWriteOncePod"]}
+ONLY_ONE: dict[str, Any] = {"modes": ["ReadWriteOncePod"]}
 
 
 @pytest.mark.parametrize(
