@@ -107,7 +107,7 @@ def test_nodes_carry_zone_capacity_and_taints(kube: Api, namespace: str, nodes: 
 
 
 def test_a_node_that_vanished(kube: Api, namespace: str, nodes: Nodes) -> None:
-    """The real node controller sees the lease run out; nobody ends the pods until the node is back."""
+    """The real node controller sees the lease run out, and nobody there ends a pod."""
     (gone,) = nodes.make(on_demand=1)
     kube.create("pods", objects.pod("stranded"), namespace)
     pod_when(kube, "stranded", namespace, "Ready", objects.is_ready)
@@ -135,6 +135,3 @@ def test_a_node_that_vanished(kube: Api, namespace: str, nodes: Nodes) -> None:
     )
     kube.patch("nodes", gone, {"metadata": {"labels": {VANISHED: None}}})
     eventually(readiness, until=lambda status: status == "True", timeout=60, what="the node back")
-    eventually(
-        lambda: kube.list("pods", namespace), until=lambda pods: pods == [], what="the end of the stranded pod"
-    )
