@@ -130,7 +130,7 @@ class Loop(uvloop.Loop):
         super().__init__()
         self._patience = patience
 
-    async def create_server(self, protocol_factory: Any, *args: Any, **options: Any) -> asyncio.AbstractServer:
+    async def create_server(self, protocol_factory: Any, *args: Any, **options: Any) -> Any:
         """As the base class, which has more to say about its arguments."""
         if options.get("ssl") is not None:
             options["ssl_handshake_timeout"] = self._patience.handshake
