@@ -1,7 +1,8 @@
 """ResourceOptimization: relieve nodes that really use too much cpu or memory.   Decides only; never evicts.
 
 Measurements are averaged over several samples. A node without a fresh one is left alone: its pods are told
-METRICS_STALE instead of being moved on a guess. Without any source of measurements, requests stand in for usage.
+METRICS_STALE instead of being moved on a guess. Where nothing measures, requests stand in for usage, unless the
+settings ask for measurements; then nothing is proposed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from descheduler.reasons import Code, Reason
 from descheduler.state import ClusterState
 from descheduler.usage import Measured, Usage
 from policy.settings import Settings
+from policy.settings_strategies import UsageSource
 
 NAME: Final = "ResourceOptimization"
 WEIGHT: Final = 80
@@ -40,16 +42,20 @@ class Args(msgspec.Struct, frozen=True, kw_only=True):
     max_age: timedelta = timedelta(minutes=2)
     """Older measurements are not used."""
     usage: Usage | None = None
-    """Measurements; None: requests stand in for them."""
+    """Measurements; None where nothing measures."""
+    requests_stand_in: bool = True
+    """Whether requests count as usage then."""
 
     @classmethod
     def of(cls, settings: Settings, usage: Usage | None) -> Args:
         """From the settings."""
+        own = settings.strategies.resource_optimization
         return cls(
             cpu_threshold=settings.cpu_threshold,
             memory_threshold=settings.memory_threshold,
-            max_age=settings.strategies.resource_optimization.max_age,
-            usage=usage,
+            max_age=own.max_age,
+            usage=None if own.source is UsageSource.REQUESTS else usage,
+            requests_stand_in=own.source in {UsageSource.AUTO, UsageSource.REQUESTS},
         )
 
 
@@ -150,6 +156,8 @@ class Unknown:
 
 def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal]:
     """Pods of the node that is furthest over its threshold first, and of each node the largest users."""
+    if args.usage is None and not args.requests_stand_in:
+        return
     gauge = Gauge(args, now)
     over = []
     for node in state.nodes.values():

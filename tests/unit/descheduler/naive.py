@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from cluster.objects import Node, Pod
 
 UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
@@ -161,6 +163,4 @@ def most_placed(pending: Sequence[Pod], nodes: Sequence[Node], pods: Sequence[Po
 
 
 def _on(pod: Pod, name: str) -> Pod:
-    import msgspec
-
     return msgspec.structs.replace(pod, node_name=name)

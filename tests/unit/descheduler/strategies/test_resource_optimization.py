@@ -3,13 +3,16 @@
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
-from cluster.objects import NodeMetrics, PodMetrics
+from cluster.node import ContainerMetrics
+from cluster.objects import NodeMetrics, ObjectMeta, PodMetrics
 from descheduler.reasons import Code
 from descheduler.usage import SAMPLES, Samples
 from policy.settings import Settings
 from policy.settings_moves import Limits
+from policy.settings_strategies import ResourceOptimization, Strategies, UsageSource
 from tests.unit.descheduler import scenes
 from tests.unit.descheduler.build import meta
 from tests.unit.descheduler.scenes import NOW, deployment, nodes
@@ -34,15 +37,11 @@ def _node(name: str, cpu: int, memory: int, age: int) -> NodeMetrics:
 
 
 def _pod(name: str, cpu: int) -> PodMetrics:
-    from cluster.node import ContainerMetrics
-
     container = ContainerMetrics(name="main", usage={"cpu": f"{cpu}m", "memory": "100Mi"})
     return PodMetrics(metadata=_meta(name, "default"), timestamp=NOW, containers=(container,))
 
 
 def _meta(name: str, namespace: str = "") -> Any:
-    from cluster.objects import ObjectMeta
-
     return ObjectMeta(name=name, namespace=namespace, uid=meta(name, namespace)["uid"])
 
 
@@ -88,10 +87,21 @@ def test_a_node_that_was_never_measured_is_left_alone() -> None:
     assert (found.moves, found.refusals) == ((), ())
 
 
-def test_without_measurements_requests_stand_in() -> None:
+@pytest.mark.parametrize(
+    ("source", "measured", "moves"),
+    [
+        pytest.param(UsageSource.AUTO, False, 1, id="auto: requests stand in"),
+        pytest.param(UsageSource.AUTO, True, 0, id="auto: measured, and low"),
+        pytest.param(UsageSource.REQUESTS, True, 1, id="requests: measurements do not count"),
+        pytest.param(UsageSource.METRICS, False, 0, id="metrics: nothing without them"),
+    ],
+)
+def test_where_usage_comes_from(source: UsageSource, measured: bool, moves: int) -> None:
     full = [*nodes("n0", "n1"), *deployment("x", ["n0"] * 4, cpu="900m")]
-    assert len(scenes.made(full, ONLY).moves) == 1
-    assert scenes.made(WORLD, ONLY).moves == ()
+    chosen = Strategies(resource_optimization=ResourceOptimization(source=source))
+    settings = msgspec.structs.replace(ONLY, strategies=chosen)
+    low = usage({"n0": (10, 10), "n1": (10, 10)}) if measured else None
+    assert len(scenes.made(full, settings, low).moves) == moves
 
 
 def test_usage_is_the_mean_of_the_last_samples() -> None:
