@@ -16,7 +16,7 @@ from descheduler.budgets import Budgets
 from descheduler.fit import Fitter
 from descheduler.limits import Limits
 from descheduler.picture import Picture
-from descheduler.places import Places
+from descheduler.places import Places, Template, template
 from descheduler.proposal import Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.state import ClusterState
@@ -114,14 +114,14 @@ class Ledger:
 
     def _wait_for_places(self) -> None:
         """Pods without a node get a place each, the most important first. One that fits nowhere takes no room."""
-        hopeless: set[int] = set()
+        hopeless: set[Template] = set()
         for pod in sorted(self.state.pending.values(), key=_queue):
             if pod.metadata.deletion_timestamp is not None or pod.spec.scheduling_gates:
                 continue
             nominated = pod.status.nominated_node_name
             if nominated in self.state.nodes:
                 target: str | None = nominated
-            elif id(pod.spec) in hopeless:
+            elif template(pod) in hopeless:
                 continue
             else:
                 target = self.places.choose(pod, spot=None, aim=None)
@@ -129,7 +129,7 @@ class Ledger:
                 self.picture.put(pod, target)
                 self.places.moved(pod, target)
             elif not pod.claims:
-                hopeless.add(id(pod.spec))
+                hopeless.add(template(pod))
 
 
 def _target(migration: PodMigration) -> str:

@@ -31,6 +31,8 @@ ordered by; the difference matters only where nodes differ in size."""
 
 Group = tuple[bool, str]
 """Spot or not, and the zone."""
+Template = tuple[int, int, str]
+"""Identity of what siblings share (spec and labels), and the namespace."""
 
 
 @dataclass(slots=True)
@@ -160,6 +162,11 @@ class Places:
 
     def _zone(self, name: str) -> str:
         return _zone(self._picture.state.nodes[name])
+
+
+def template(pod: Pod) -> Template:
+    """Pods with the same one fit the same nodes, unless they mount claims or mind where their siblings are."""
+    return id(pod.spec), id(pod.metadata.labels), pod.metadata.namespace
 
 
 def load_with(picture: Picture, pod: Pod, name: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -28,6 +29,9 @@ class Aim(Protocol):
 
     def ceiling(self) -> float:
         """Nodes that are this full or fuller cannot serve the aim; infinity where it does not depend on load."""
+
+    def alike(self) -> Hashable:
+        """Aims with equal answers object to the same nodes for pods of one template; None: like no other."""
 
     def objection(self, picture: Picture, pod: Pod, node: str) -> Reason | None:
         """Why this node would not serve the aim even if it fits. The pod has left its own node in the picture."""

@@ -7,6 +7,8 @@ pod a step back, off spot where it prefers spot or onto spot where it avoids it.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Final
 
 from cluster.objects import Pod, PodSpec
@@ -14,7 +16,8 @@ from descheduler.fit import FitCode, Misfit
 from descheduler.guards.case import Case, Context
 from descheduler.ledger import Ledger
 from descheduler.node_state import NodeState
-from descheduler.proposal import Proposal, Urgency
+from descheduler.places import Template, template
+from descheduler.proposal import Aim, Proposal, Urgency
 from descheduler.reasons import Code, Reason
 from policy.capacity import CapacityType
 from policy.values import Spot
@@ -34,34 +37,46 @@ PHRASES: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Stuck:
+    """A pod of a template had nowhere to go."""
+
+    booked: int
+    """After so many bookings."""
+    untried: str
+    """The node that was not tried, because the pod was on it."""
+    reason: Reason
+
+
 class Search:
-    """Remembers what fitted nowhere: pods of one template come by the dozen."""
+    """Remembers what could go nowhere: pods of one template come by the dozen."""
 
     def __init__(self, ledger: Ledger, context: Context) -> None:
         self._ledger = ledger
         self._context = context
-        self._hopeless: dict[tuple[int, Tier], tuple[int, str]] = {}
-        """By template and tier: after how many bookings, and which node was not tried because the pod was on it."""
-        self._details: dict[tuple[int, Tier], str] = {}
+        self._stuck: dict[tuple[Template, tuple[Tier, ...], Hashable], _Stuck] = {}
+        self._details: dict[tuple[Template, Tier], str] = {}
         self._checks_left = DETAILED_CHECKS
 
     def target(self, proposal: Proposal) -> str | Reason:
         """The node to go to. The pod has left its own in the picture."""
-        pod, aim, places = proposal.pod, proposal.aim, self._ledger.places
+        pod, aim = proposal.pod, proposal.aim
         tiers = self.tiers(pod, proposal.urgency)
-        open_tiers = [tier for tier in tiers if not self._is_hopeless(pod, tier)]
-        for tier in open_tiers:
+        for alike in _kinds(aim):
+            known = self._stuck.get((template(pod), tiers, alike))
+            if known is not None and self._still_holds(known, pod, tiers, aim):
+                return known.reason
+        places = self._ledger.places
+        for tier in tiers:
             found = places.choose(pod, spot=tier, aim=aim)
             if found is not None:
                 return found
-        for tier in open_tiers if aim is not None else ():
-            fitting = places.choose(pod, spot=tier, aim=None)
-            objection = None if fitting is None or aim is None else aim.objection(self._ledger.picture, pod, fitting)
-            if objection is not None:
-                return objection
-        for tier in open_tiers:
-            self._hopeless[id(pod.spec), tier] = self._ledger.booked, pod.node_name
-        return Reason(Code.NO_NODE_FITS, "; ".join(self._why(pod, tier) for tier in tiers))
+        reason = self._reason(pod, tiers, aim)
+        alike = None if aim is None or reason.code is Code.NO_NODE_FITS else aim.alike()
+        if reason.code is Code.NO_NODE_FITS or alike is not None:
+            stuck = _Stuck(self._ledger.booked, pod.node_name, reason)
+            self._stuck[template(pod), tiers, alike] = stuck
+        return reason
 
     def tiers(self, pod: Pod, urgency: Urgency) -> tuple[Tier, ...]:
         """Where the pod may go, the better first."""
@@ -79,24 +94,35 @@ class Search:
 
     # ---- what does not fit
 
-    def _is_hopeless(self, pod: Pod, tier: Tier) -> bool:
-        known = self._hopeless.get((id(pod.spec), tier))
-        if known is None or known[0] != self._ledger.booked or pod.claims or _minds_others(pod.spec):
-            return False
-        untried = known[1]
-        return untried == pod.node_name or not self._would_take(pod, untried, tier)
+    def _reason(self, pod: Pod, tiers: tuple[Tier, ...], aim: Aim | None) -> Reason:
+        for tier in tiers if aim is not None else ():
+            fitting = self._ledger.places.choose(pod, spot=tier, aim=None)
+            objection = None if fitting is None or aim is None else aim.objection(self._ledger.picture, pod, fitting)
+            if objection is not None:
+                return objection
+        return Reason(Code.NO_NODE_FITS, "; ".join(self._why(pod, tier) for tier in tiers))
 
-    def _would_take(self, pod: Pod, name: str, tier: Tier) -> bool:
-        node = self._ledger.state.nodes.get(name)
-        if node is None or not node.open or (tier is not None and _is_spot(node) is not tier):
+    def _still_holds(self, known: _Stuck, pod: Pod, tiers: tuple[Tier, ...], aim: Aim | None) -> bool:
+        if known.booked != self._ledger.booked or pod.claims or _minds_others(pod.spec):
             return False
-        return self._ledger.fitter.fits(pod, name)
+        node = self._ledger.state.nodes.get(known.untried)
+        if known.untried == pod.node_name or node is None or not node.open:
+            return True
+        allowed = any(tier is None or tier is _is_spot(node) for tier in tiers)
+        return not allowed or not self._serves(known, pod, aim)
+
+    def _serves(self, known: _Stuck, pod: Pod, aim: Aim | None) -> bool:
+        """Whether the one node that was not tried would do."""
+        fits = self._ledger.fitter.fits(pod, known.untried)
+        if known.reason.code is Code.NO_NODE_FITS or aim is None:
+            return fits
+        return fits and aim.objection(self._ledger.picture, pod, known.untried) is None
 
     def _why(self, pod: Pod, tier: Tier) -> str:
         """Once for a template: the sentence is for people, and a move or two do not change what it tells them."""
-        known = self._details.get((id(pod.spec), tier))
+        known = self._details.get((template(pod), tier))
         if known is None or pod.claims or _minds_others(pod.spec):
-            known = self._details[id(pod.spec), tier] = self._count_misfits(pod, tier)
+            known = self._details[template(pod), tier] = self._count_misfits(pod, tier)
         return known
 
     def _count_misfits(self, pod: Pod, tier: Tier) -> str:
@@ -111,6 +137,12 @@ class Search:
         )
         ordered = sorted(counts.items(), key=lambda it: (-it[1], it[0]))
         return f"{text}: {', '.join(f'{count} {phrase}' for phrase, count in ordered)}"
+
+
+def _kinds(aim: Aim | None) -> tuple[Hashable, ...]:
+    """Under what an answer may be remembered: whatever the aim, and for aims like this one."""
+    alike = None if aim is None else aim.alike()
+    return (None,) if alike is None else (None, alike)
 
 
 def _phrase(misfit: Misfit) -> str:

@@ -11,7 +11,7 @@ themselves; the taints of spot nodes do not count, since pods are made to tolera
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -92,6 +92,10 @@ class Level:
         """A node that is as full as it may be takes nothing more."""
         return self.limit
 
+    def alike(self) -> Hashable:
+        """The node itself plays no part in what its pool may take."""
+        return self.limit, self.peers
+
     def objection(self, picture: Picture, pod: Pod, node: str) -> Reason | None:
         """A target may not be pushed over the line in any of its shares."""
         served = node in self.peers and places.load_with(picture, pod, node) <= self.limit
@@ -150,7 +154,7 @@ def _pool(node: Node, spot_taints: Sequence[SpotTaint]) -> Pool:
 def _relieve(node: NodeState, load: float, line: Line, peers: frozenset[str], args: Args) -> Iterator[Proposal]:
     limit = min(line.act, load - args.minimum_improvement)
     why = f"node {node.name} is {load:.1f} % full, the mean is {line.mean:.1f} %"
-    too_full = Reason(Code.NO_IMPROVEMENT, f"{why}, and every node that could take it would be over {limit:.1f} %")
+    too_full = Reason(Code.NO_IMPROVEMENT, f"every node that could take it would be more than {limit:.1f} % full")
     aim = Level(node.name, line, limit, peers, too_full)
     for pod in _fewest_first(node, line.target):
         yield Proposal(pod, Urgency.VOLUNTARY, why, aim)

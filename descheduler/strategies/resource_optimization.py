@@ -7,7 +7,7 @@ settings ask for measurements; then nothing is proposed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -125,6 +125,10 @@ class Relief:
         """Requests say little about usage, so any node may serve."""
         return float("inf")
 
+    def alike(self) -> Hashable:
+        """Each pod uses something else."""
+        return None
+
     def objection(self, picture: Picture, pod: Pod, node: str) -> Reason | None:
         """A target is measured too, and stays below with the pod on it."""
         if not self.gauge.fresh(node):
@@ -148,6 +152,10 @@ class Unknown:
     def ceiling(self) -> float:
         """No node will do."""
         return 0.0
+
+    def alike(self) -> Hashable:
+        """What is not known of one node says nothing about others."""
+        return None
 
     def objection(self, picture: Picture, pod: Pod, node: str) -> Reason | None:  # noqa: ARG002 - the shape of an aim
         """No node will do."""
