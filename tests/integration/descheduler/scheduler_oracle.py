@@ -101,9 +101,10 @@ def ask(kube: Api, worlds: Sequence[World], namespace: str) -> list[Answer]:
     with ThreadPoolExecutor(CONNECTIONS) as pool:
         _build(kube, worlds, namespace, pool)
         _await_sight(kube, namespace)
-        state = _state(kube)
+        decoders = Decoders()
+        fitter = Fitter(Picture(_state(kube, decoders)))
         pods = list(pool.map(lambda it: kube.create("pods", it.pod, namespace), worlds))
-        ours = [_ours(state, pod, world) for pod, world in zip(pods, worlds, strict=True)]
+        ours = [_ours(fitter, _pod(decoders, pod), world.target) for pod, world in zip(pods, worlds, strict=True)]
         try:
             theirs = _decided(kube, worlds, namespace)
         finally:
@@ -187,9 +188,9 @@ def _clear(kube: Api, worlds: Sequence[World], namespace: str, pool: ThreadPoolE
 # ---- asking us
 
 
-def _state(kube: Api) -> ClusterState:
+def _state(kube: Api, decoders: Decoders) -> ClusterState:
     """As the product builds it, from what the API says."""
-    state, decoders = ClusterState(Settings()), Decoders()
+    state = ClusterState(Settings())
     for resource, kind in LISTED.items():
         decoder = decoders.of(kind)
         for item in kube.list(resource):
@@ -197,10 +198,12 @@ def _state(kube: Api) -> ClusterState:
     return state
 
 
-def _ours(state: ClusterState, pod: Object, world: World) -> tuple[bool, tuple[Misfit, ...]]:
-    fitter = Fitter(Picture(state))
-    found = Decoders().of(Pod).decode(json.dumps(pod).encode())
-    return fitter.fits(found, world.target), fitter.misfits(found, world.target)
+def _pod(decoders: Decoders, pod: Object) -> Pod:
+    return decoders.of(Pod).decode(json.dumps(pod).encode())
+
+
+def _ours(fitter: Fitter, pod: Pod, target: str) -> tuple[bool, tuple[Misfit, ...]]:
+    return fitter.fits(pod, target), fitter.misfits(pod, target)
 
 
 # ---- asking the scheduler
