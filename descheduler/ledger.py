@@ -124,7 +124,7 @@ class Ledger:
             elif template(pod) in hopeless:
                 continue
             else:
-                target = self.places.choose(pod, spot=None, aim=None)
+                target = self.places.choose(pod, spot=None)
             if target is not None:
                 self.picture.put(pod, target)
                 self.places.moved(pod, target)

@@ -67,14 +67,14 @@ class Places:
             if spot is None or _is_spot(self._picture.state.nodes[name]) is spot:
                 yield name
 
-    def choose(self, pod: Pod, *, spot: bool | None, aim: Aim | None) -> str | None:
+    def choose(self, pod: Pod, *, spot: bool | None, aim: Aim | None = None, even: bool = False) -> str | None:
         """The best node for a pod that has left its own in the picture; None if none will do.
 
-        `spot` limits the choice to spot nodes or to the others.
+        `spot` limits the choice to spot nodes or to the others; `even` to those that do not unbalance its spread.
         """
         spread = self._spread(pod)
         self._count(spread, pod.node_name, -1)
-        found = self._search(pod, spread, spot, aim)
+        found = self._search(pod, spread, spot, aim, even=even)
         self._count(spread, pod.node_name, 1)
         return found
 
@@ -104,20 +104,20 @@ class Places:
 
     # ---- the search
 
-    def _search(self, pod: Pod, spread: Spread, spot: bool | None, aim: Aim | None) -> str | None:
+    def _search(self, pod: Pod, spread: Spread, spot: bool | None, aim: Aim | None, *, even: bool) -> str | None:
         ceiling = math.inf if aim is None else aim.ceiling()
         orders = self._without_siblings(spread, spot, ceiling), self._with_siblings(spread, spot, ceiling)
         for names in orders:
-            wanted = (name for name in names if self._serves(pod, name, aim))
+            wanted = (name for name in names if self._serves(pod, name, aim, even=even))
             best = list(islice(wanted, COMPARED))
             if best:
                 return self._least(pod, best, spread)
         return None
 
-    def _serves(self, pod: Pod, name: str, aim: Aim | None) -> bool:
+    def _serves(self, pod: Pod, name: str, aim: Aim | None, *, even: bool) -> bool:
         if name == pod.node_name or (aim is not None and aim.objection(self._picture, pod, name) is not None):
             return False
-        return self._fitter.fits(pod, name)
+        return self._fitter.fits(pod, name) and not (even and not self._fitter.stays_even(pod, name))
 
     def _without_siblings(self, spread: Spread, spot: bool | None, ceiling: float) -> Iterator[str]:
         """Zones with the fewest pods of the workload first; zones with as many as each other together."""

@@ -35,6 +35,9 @@ PHRASES: Final = {
     FitCode.NODE_SELECTOR: "node selector",
     FitCode.NODE_AFFINITY: "node affinity",
 }
+MORE_UNEVEN: Final = Reason(
+    Code.NO_IMPROVEMENT, "without it where it is, its workload would be more uneven than its spread constraints allow"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class Search:
                 return known.reason
         places = self._ledger.places
         for tier in tiers:
-            found = places.choose(pod, spot=tier, aim=aim)
+            found = places.choose(pod, spot=tier, aim=aim, even=proposal.urgency is Urgency.VOLUNTARY)
             if found is not None:
                 return found
         reason = self._reason(pod, tiers, aim)
@@ -95,11 +98,11 @@ class Search:
     # ---- what does not fit
 
     def _reason(self, pod: Pod, tiers: tuple[Tier, ...], aim: Aim | None) -> Reason:
-        for tier in tiers if aim is not None else ():
-            fitting = self._ledger.places.choose(pod, spot=tier, aim=None)
-            objection = None if fitting is None or aim is None else aim.objection(self._ledger.picture, pod, fitting)
-            if objection is not None:
-                return objection
+        for tier in tiers:
+            fitting = self._ledger.places.choose(pod, spot=tier)
+            if fitting is not None:
+                objection = None if aim is None else aim.objection(self._ledger.picture, pod, fitting)
+                return objection or MORE_UNEVEN
         return Reason(Code.NO_NODE_FITS, "; ".join(self._why(pod, tier) for tier in tiers))
 
     def _still_holds(self, known: _Stuck, pod: Pod, tiers: tuple[Tier, ...], aim: Aim | None) -> bool:

@@ -61,6 +61,14 @@ class Fitter:
         yield from self._volumes(pod, found.node)
         yield from self._related(pod).misfits(found.node)
 
+    def stays_even(self, pod: Pod, name: str) -> bool:
+        """Whether moving the pod, which was taken, makes its own spread no worse than its constraints allow."""
+        nodes = self._picture.state.nodes
+        source, target = nodes.get(pod.node_name), nodes.get(name)
+        if source is None or source.node is None or target is None or target.node is None:
+            return True
+        return self._related(pod).stays_even(source.node, target.node)
+
     def _volumes(self, pod: Pod, node: Node) -> Iterator[Misfit]:
         known = self._storage.get(pod.metadata.key)
         if known is None or known[0] is not pod:
@@ -88,6 +96,10 @@ class Relations:
     def fits(self, node: Node) -> bool:
         """Whether `misfits` would be empty."""
         return self._neighbours.fits(node) and (self._spread is None or self._spread.fits(node))
+
+    def stays_even(self, source: Node, target: Node) -> bool:
+        """See Spread.stays_even."""
+        return self._spread is None or self._spread.stays_even(source, target)
 
     def misfits(self, node: Node) -> Iterator[Misfit]:
         """Every reason on this side."""

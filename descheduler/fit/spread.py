@@ -47,6 +47,14 @@ class Spread:
         for balance in self._balances:
             yield from balance.misfits(node.metadata.labels)
 
+    def stays_even(self, source: Node, target: Node) -> bool:
+        """Whether a pod that has left the source makes nothing more uneven, beyond what is allowed, on the target.
+
+        The scheduler looks at the domain a pod comes to. The one it leaves may become the least filled of all.
+        """
+        self._follow()
+        return all(it.stays_even(source.metadata.labels, target.metadata.labels) for it in self._balances)
+
     def _follow(self) -> None:
         changes = self._picture.changes
         while self._seen < len(changes):
@@ -93,6 +101,21 @@ class _Balance:
         skew = self._counts.get(domain, 0) + self._self - self._minimum()
         if skew > allowed:
             yield Misfit(FitCode.TOPOLOGY_SPREAD, f"skew over {key} would be {skew}, at most {allowed} is allowed")
+
+    def stays_even(self, source: Mapping[str, str], target: Mapping[str, str]) -> bool:
+        """The skew with the pod on the target is allowed, or no larger than with it on the source."""
+        after = self._skew_with(target.get(self._constraint.topology_key))
+        return after <= self._constraint.max_skew or after <= self._skew_with(
+            source.get(self._constraint.topology_key)
+        )
+
+    def _skew_with(self, domain: str | None) -> int:
+        if domain not in self._counts:
+            return max(self._counts.values(), default=0) - self._minimum()
+        self._counts[domain] += self._self
+        found = max(self._counts.values()) - min(self._counts.values())
+        self._counts[domain] -= self._self
+        return found
 
     def _minimum(self) -> int:
         """Of the domains there are; with fewer than wanted, the missing ones are taken for empty."""

@@ -97,3 +97,25 @@ def test_a_refusal_is_taken_back_when_a_later_move_makes_room() -> None:
         ("first-00", "n1"),
     ]
     assert found.refusals == ()
+
+
+@pytest.mark.parametrize(
+    ("urgency", "moves", "codes"),
+    [
+        pytest.param(Urgency.VOLUNTARY, 0, [Code.NO_IMPROVEMENT], id="voluntary"),
+        pytest.param(Urgency.MAINTENANCE, 1, [], id="maintenance"),
+    ],
+)
+def test_the_zone_a_pod_leaves_counts_too(urgency: Urgency, moves: int, codes: list[Code]) -> None:
+    """Four pods in a and one each in b and c may be. With none in b they may not, though c could take one more."""
+    constraint = {
+        "maxSkew": 3,
+        "topologyKey": "topology.kubernetes.io/zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "x"}},
+    }
+    made = deployment("x", ["a", "a", "a", "a", "b", "c"], spec={"topologySpreadConstraints": [constraint]})
+    objects = [*(build.node(zone, zone=zone) for zone in "abc"), *made]
+    found = planner(objects, [[proposal(made[6], urgency=urgency)]])
+    assert len(found.moves) == moves
+    assert [it.code for refusal in found.refusals for it in refusal.reasons] == codes
