@@ -23,7 +23,7 @@ class NodeState:
     """
 
     __slots__ = (
-        "_load",
+        "_shares",
         "allocatable",
         "capacity",
         "cpu",
@@ -49,7 +49,7 @@ class NodeState:
         self.cpu = self.memory = self.storage = 0
         self.nominal_cpu = self.nominal_memory = 0
         self.extended: Amounts = {}
-        self._load: float | None = None
+        self._shares: tuple[float, float, float] | None = None
         self.ready = False
         """Whether the kubelet says so."""
         self.signed = False
@@ -61,28 +61,30 @@ class NodeState:
 
     def load(self) -> float:
         """The largest of the shares of cpu, memory and pods, in percent of what the node can give."""
-        if self._load is None:
-            self._load = max(self.shares())
-        return self._load
+        return max(self.shares())
 
     def shares(self) -> tuple[float, float, float]:
         """Cpu, memory and pods asked for, in percent; containers that ask for nothing count as the scheduler
-        counts them when it compares nodes.
+        counts them when it compares nodes. Worked out once per change: every plan asks every node, several times.
         """
-        return (
-            share(self.nominal_cpu, self.allocatable.get(demand.CPU, 0)),
-            share(self.nominal_memory, self.allocatable.get(demand.MEMORY, 0)),
-            share(len(self.pods), self.allocatable.get(demand.PODS, 0)),
-        )
+        found = self._shares
+        if found is None:
+            offered = self.allocatable
+            found = self._shares = (
+                share(self.nominal_cpu, offered.get(demand.CPU, 0)),
+                share(self.nominal_memory, offered.get(demand.MEMORY, 0)),
+                share(len(self.pods), offered.get(demand.PODS, 0)),
+            )
+        return found
 
     # ---- for the one writer
 
     def describe(self, node: Node | None, capacity: CapacityType, *, signed: bool = False) -> None:
         """The node object was added, changed or removed."""
         self.allocatable = demand.amounts(node.status.allocatable) if node is not None else {}
+        self._shares = None
         self.node = node
         self.capacity = capacity
-        self._load = None
         self.ready = node is not None and _says_ready(node)
         self.signed = signed
         self.open = self.ready and not signed and node is not None and not _leaving(node)
@@ -107,7 +109,7 @@ class NodeState:
             self._count(demand.held(pod), -1)
 
     def _count(self, held: Demand, sign: int) -> None:
-        self._load = None
+        self._shares = None
         self.cpu += sign * held.cpu
         self.memory += sign * held.memory
         self.storage += sign * held.storage
