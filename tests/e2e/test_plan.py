@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +135,34 @@ def test_a_reader_that_stops_early_is_no_error() -> None:
     command = f"{sys.executable} -m descheduler plan -v -o json -f {dump} | true"
     done = subprocess.run(["/bin/bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stderr == ""
+
+
+def test_a_deployment_that_came_up_on_one_node_is_levelled(
+    cluster: ControlPlane, kube: Api, namespace: str, nodes: Nodes, tmp_path: Path
+) -> None:
+    """A taint makes the nodes of this test a pool of their own, whatever other tests do at the same time."""
+    taint = {"key": "test", "value": namespace, "effect": "NoSchedule"}
+    tolerations = [{"key": "test", "operator": "Exists"}]
+    kube.create("deployments", objects.deployment("web", replicas=20, tolerations=tolerations), namespace)
+    (full,) = nodes.make(on_demand=1, taints=[taint])
+    eventually(lambda: sum(map(objects.is_ready, kube.list("pods", namespace))), until=lambda ready: ready == 20)
+    others = nodes.make(on_demand=3, taints=[taint])
+
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("apiVersion: spotshift.dev/v1alpha1\nkind: Policy\nmaxReschedulePods: 1000\n")
+    later = (
+        datetime.now(UTC) + timedelta(minutes=10)
+    ).isoformat()  # pods are left alone for their first five minutes
+    arguments = ("plan", "-o", "json", "--settings", str(settings), "--now", later)
+    done = descheduler(*arguments, kubeconfig=cluster.kubeconfig)
+    assert done.returncode == 0, done.stderr
+    plan = json.loads(done.stdout)
+    moves = moves_of(plan, namespace)
+    assert [(it["from"], it["strategy"]) for it in moves] == [(full, "LoadBalancing")] * 2
+    assert len({it["to"] for it in moves} & set(others)) == 2
+    why = {code for it in plan["refusals"] if it["namespace"] == namespace for code in _codes(it)}
+    assert why == {"LIMIT_WORKLOAD"}
+
+
+def _codes(refusal: dict[str, Any]) -> set[str]:
+    return {it["code"] for it in refusal["reasons"]}
