@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 
 from cluster.objects import Pod
 from descheduler import plan
@@ -34,6 +35,8 @@ FREE = Settings(
 SLACK = 1e-9
 STEPS = 20_000
 """Of one exact search, about two seconds."""
+FURTHER = 5
+"""Moves beyond the bound that are tried where the plan has not levelled a cluster."""
 Shares = tuple[float, float, float]
 
 
@@ -49,6 +52,15 @@ class Result:
     @property
     def ratio(self) -> float:
         return self.made / self.fewest
+
+
+class LeftOut(StrEnum):
+    """Why a cluster is not counted."""
+
+    NOTHING_TO_DO = "nothing too full"
+    NOT_LEVELLED = "not levelled by the plan, nor by the search where there is one"
+    MISSED = "not levelled by the plan, though it can be"
+    TOO_LARGE = "too large to search"
 
 
 class Problem:
@@ -168,32 +180,37 @@ def _nominal(pod: Pod) -> tuple[int, int, int]:
     return naive.milli_cpu(requests.get("cpu", "100m")), naive.in_bytes(requests.get("memory", "200Mi")), 1
 
 
-def measure(seed: int, *, small: bool) -> Result | None:
-    """None where nothing is too full, where the plan cannot bring every node down, or the search takes too long."""
+def measure(seed: int, *, small: bool) -> Result | LeftOut:
+    """One cluster."""
     world = generated.world(seed, plain=True, nodes=4 + seed % 2 if small else 12 + seed % 30)
     problem = Problem(world)
     if not problem.hot:
-        return None
+        return LeftOut.NOTHING_TO_DO
     made = plan.make(build.state(*world.objects, settings=FREE), FREE, NOW)
     after = {it.name: it.after for it in made.nodes}
-    if any(after[problem.names[node]] > problem.target + SLACK for node in problem.hot):
-        return None
+    levelled = all(after[problem.names[node]] <= problem.target + SLACK for node in problem.hot)
     try:
+        if not levelled:
+            missed = small and fewest(problem, cover(problem) + FURTHER) is not None
+            return LeftOut.MISSED if missed else LeftOut.NOT_LEVELLED
         bound = fewest(problem, len(made.moves)) if small else cover(problem)
     except TooLarge:
-        return None
+        return LeftOut.TOO_LARGE
     return Result(seed, len(made.moves), bound or len(made.moves), exact=small)
 
 
-def results(clusters: int, seed: int, *, small: bool) -> list[Result]:
-    """From so many clusters with something to do."""
+def results(clusters: int, seed: int, *, small: bool) -> tuple[list[Result], Counter[LeftOut]]:
+    """From so many clusters with something to do, and how many others were left out on the way."""
     found: list[Result] = []
+    left_out: Counter[LeftOut] = Counter()
     while len(found) < clusters:
         result = measure(seed, small=small)
         seed += 1
-        if result is not None:
+        if isinstance(result, Result):
             found.append(result)
-    return found
+        else:
+            left_out[result] += 1
+    return found, left_out
 
 
 def main() -> int:
@@ -202,7 +219,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     for name, small in (("exact search, 4-5 nodes", True), ("cover bound, 12-41 nodes", False)):
-        found = results(args.clusters, args.seed, small=small)
+        found, left_out = results(args.clusters, args.seed, small=small)
         ratios = sorted(it.ratio for it in found)
         p90 = ratios[int(0.9 * (len(ratios) - 1))]
         more = Counter(it.made - it.fewest for it in found)
@@ -211,6 +228,7 @@ def main() -> int:
             f"{name}: {len(found)} clusters, {made} moves, at least {needed} needed",
             f"  ratio: median {statistics.median(ratios):.3f}, p90 {p90:.3f}, largest {ratios[-1]:.3f}",
             "  moves above the bound: " + ", ".join(f"{extra}: {count}" for extra, count in sorted(more.items())),
+            "  left out: " + ", ".join(f"{why}: {count}" for why, count in sorted(left_out.items())),
         )
         sys.stdout.write("\n".join(lines) + "\n")
     return 0
