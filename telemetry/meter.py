@@ -35,6 +35,8 @@ class Meter:
         self._sets = {name: values | set((more or {}).get(name, ())) for name, values in metrics.LABELS.items()}
         self._registry = prom.CollectorRegistry(auto_describe=True)
         self._series = {metric: _declare(metric.value, self._registry) for metric in Metric}
+        self._found: dict[tuple[object, ...], MetricWrapperBase] = {}
+        """Series that were asked for, by how: looking one up anew costs several times as much as counting."""
         if process:
             prom.ProcessCollector(registry=self._registry)
             prom.PlatformCollector(registry=self._registry)
@@ -75,6 +77,9 @@ class Meter:
         return content_type, encode(self._registry)
 
     def _find(self, metric: Metric, kind: Kind, labels: Mapping[str, str]) -> MetricWrapperBase | None:
+        known = self._found.get((metric, kind, *labels.items()))
+        if known is not None:
+            return known
         spec = metric.value
         if spec.kind is not kind or set(labels) != set(spec.labels):
             if self._strict:
@@ -82,10 +87,14 @@ class Meter:
                     f"{metric.name} is a {spec.kind} with labels {sorted(spec.labels)}, got {sorted(labels)}"
                 )
             return None
-        if not labels:
-            return self._series[metric]
-        values = [self._value(metric, spec.labels[name], labels[name]) for name in spec.labels]
-        return self._series[metric].labels(*values)
+        found = self._series[metric]
+        if labels:
+            values = [self._value(metric, spec.labels[name], labels[name]) for name in spec.labels]
+            found = found.labels(*values)
+            if any(value not in self._sets[spec.labels[name]] for name, value in labels.items()):
+                return found  # counted as "other"; whatever it was called must not be kept
+        self._found[metric, kind, *labels.items()] = found
+        return found
 
     def _value(self, metric: Metric, chosen: str, value: str) -> str:
         if value in self._sets[chosen] or value == metrics.OTHER:
