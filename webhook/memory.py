@@ -16,6 +16,10 @@ from webhook.view import View
 
 REMEMBERED: Final = 1024
 """Decisions; about one for each template that pods are being created from."""
+KEY_LIMIT_BYTES: Final = 16 * 1024
+"""Of what one decision is remembered by, so 16 MiB of them at most. Whoever may create a pod chooses how long its
+annotations are, and the API server refuses those that are too long only after it has asked us.
+"""
 
 _ABSENT: Final = msgspec.Raw()
 Key = tuple[object, ...]
@@ -115,11 +119,15 @@ class Memory:
 
     def keep(self, decision: Decision, patch: bytes, audit: Mapping[str, str]) -> None:
         """Remember the decision on the body that was asked for last."""
-        if self._asked is None:
+        if self._asked is None or _size(self._asked) > KEY_LIMIT_BYTES:
             return
         if len(self._decisions) >= REMEMBERED:
             self._decisions.clear()
         self._decisions[self._asked] = Remembered(decision, patch, audit)
+
+
+def _size(key: Key) -> int:
+    return sum(len(part) for part in key if isinstance(part, bytes | str))
 
 
 def _is_text(body: bytes) -> bool:

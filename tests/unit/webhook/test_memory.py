@@ -122,3 +122,17 @@ def test_there_is_an_end_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
         answers(changed("metadata", labels={"app": name}), kept)
     known = [kept.recall(changed("metadata", labels={"app": name}), VIEW) is not None for name in ("a", "b", "c")]
     assert known == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("length", "known"),
+    [
+        pytest.param(memory.KEY_LIMIT_BYTES // 2, True, id="long"),
+        pytest.param(memory.KEY_LIMIT_BYTES, False, id="too long"),
+    ],
+)
+def test_it_does_not_grow_with_the_pods(length: int, known: bool) -> None:
+    kept = Memory()
+    body = changed("metadata", annotations={"of-a-user": "x" * length})
+    assert answers(body, kept).result is Result.PATCHED
+    assert (kept.recall(body, VIEW) is not None) is known
