@@ -69,7 +69,8 @@ def change(pod: Pod, spot: Spot, view: View, *, key: str, weight: int) -> Change
         placed = _require(pod, own, view)
     else:
         placed = _preference(own, view, "is_spot", weight=weight, note=Note.SPOT_PREFERRED)
-    tolerated = NO_CHANGE if spot is Spot.AVOID else _tolerate(pod, own, view)
+    welcome = own.allows_spot or _leaves_spot_only(pod, own, placed, view.capacity_table)
+    tolerated = _tolerate(pod, view) if welcome and spot is not Spot.AVOID else NO_CHANGE
     return Change(
         preferred=placed.preferred,
         alternatives=placed.alternatives,
@@ -119,9 +120,17 @@ def _require(pod: Pod, own: Own, view: View) -> Change:
     return Change(alternatives=alternatives, narrow=narrow, notes=(Note.SPOT_REQUIRED,))
 
 
-def _tolerate(pod: Pod, own: Own, view: View) -> Change:
+def _leaves_spot_only(pod: Pod, own: Own, placed: Change, table: tuple[CapacityLabel, ...]) -> bool:
+    """Whether the pod can run on nothing but spot once the rule is added, whatever it prefers: without the
+    tolerations it could then run nowhere.
+    """
+    terms = pod.required_terms
+    return bool(placed.alternatives) and all(_kind(terms[i], table) is CapacityType.SPOT for i in own.terms)
+
+
+def _tolerate(pod: Pod, view: View) -> Change:
     """A toleration for each spot taint that nodes of this cluster have and the pod does not tolerate yet."""
-    if not view.settings.placement.spot_tolerations or not own.allows_spot:
+    if not view.settings.placement.spot_tolerations:
         return NO_CHANGE
     held = pod.spec.tolerations or ()
     missing = [taint for taint in view.spot_taints if not any(tolerates(it, taint) for it in held)]
