@@ -58,7 +58,11 @@ def sources(client: Client) -> Sources:
 
 
 class LiveView:
-    """`view` is the cluster as of now; before everything is synced, what is known of it."""
+    """`view` is the cluster as of now; before everything is synced it is empty.
+
+    A part of the cluster is worse than nothing: with a namespace but without its workloads, a pod would get what its
+    workload opted out of. In an empty view no namespace is known, and pods of those are left alone.
+    """
 
     def __init__(
         self,
@@ -128,7 +132,7 @@ class LiveView:
             # Asked before the rest is taken: what a first list brought is then among it.
             synced = all(self._problem(resource, source) is None for resource, source in self._sources)
             try:
-                self._build(first)
+                self._build(first, publish=synced or self._complete)
                 if synced and not self._complete:
                     gc.freeze()  # what is known by now stays; a full collection would hold up reviews for it
                     self._complete = True
@@ -143,11 +147,12 @@ class LiveView:
         except queue.Empty:
             return None
 
-    def _build(self, first: Change) -> None:
+    def _build(self, first: Change, *, publish: bool) -> None:
         self._take(first)
         for _ in range(self._changes.qsize()):
             self._take(self._changes.get())
-        self.view = self._parts.view()
+        if publish:
+            self.view = self._parts.view()
 
     def _take(self, change: Change) -> None:
         match change:

@@ -1,6 +1,7 @@
 """The live view on sources in memory: what arrives on a watch is in the view, and readiness tells what is missing."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -81,6 +82,20 @@ def test_ready_means_that_the_first_lists_are_in_the_view(cluster: Cluster) -> N
     assert "shop" in view.namespaces
     assert [label.key for label in view.capacity] == [CAPACITY]
     assert view.own_namespace == "spotshift-system"
+
+
+def test_nothing_is_shown_before_all_is_known(cluster: Cluster) -> None:
+    """A namespace without its workloads would look as if none of them had opted out."""
+    cluster.kept[resources.DEPLOYMENTS].exists = False
+    cluster.live.start()
+    for name in ("early", "later"):  # with the second one the view of the first is made
+        cluster.say(resources.NAMESPACES, "ADDED", name, namespace="")
+        until(partial(cluster.live._parts._namespaces.__contains__, name), "the namespace among the parts")
+    assert cluster.live.problem() == "deployments not synced yet"
+    assert not cluster.live.view.namespaces
+    cluster.kept[resources.DEPLOYMENTS].exists = True
+    until(lambda: cluster.live.problem() is None, "readiness")
+    assert set(cluster.live.view.namespaces) == {"shop", "early", "later"}
 
 
 def test_an_annotation_on_a_workload_reaches_the_view_and_leaves_it(ready: Cluster) -> None:
