@@ -107,7 +107,8 @@ def _reports(name: str, view: View, *, assume: bool) -> Iterator[dict[str, docum
             if isinstance(parsed, BadRequest):
                 raise Unusable(f"{name}: {parsed.message}")
             decision = mutate.decide(parsed, seen, now)
-            yield explain.report(parsed, decision, explain.ASSUMED if assume else ())
+            placed = (explain.PLACED,) if explain.was_placed(document) else ()
+            yield explain.report(parsed, decision, (*(explain.ASSUMED if assume else ()), *placed))
     except (explain.NotReviewable, msgspec.ValidationError) as refused:
         raise Unusable(f"{name}: {refused}") from refused
 

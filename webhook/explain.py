@@ -30,6 +30,8 @@ ASSUMED: Final = (
     "the namespace has no annotations of ours, and no pod is being moved",
 )
 """What is taken for granted where no cluster is given."""
+PLACED: Final = "the scheduler chose the node of the pod, which is not yet known when a pod is created"
+"""What is taken for granted of a pod that comes from a cluster."""
 
 
 class NotReviewable(ValueError):
@@ -68,7 +70,7 @@ def request(document: Mapping[str, Any], view: View, *, assume: bool) -> tuple[b
     namespace = str(metadata.get("namespace") or "default")
     if assume and namespace not in view.namespaces:
         view = replace(view, namespaces={**view.namespaces, namespace: _metadata(metadata={}, view=view)})
-    pod: Mapping[str, Any] = document
+    pod = {**document, "spec": _unplaced(document)} if was_placed(document) else document
     if document.get("kind") != "Pod":
         pod, view = _next_pod(document, namespace, view)
     body = {
@@ -84,6 +86,12 @@ def request(document: Mapping[str, Any], view: View, *, assume: bool) -> tuple[b
         },
     }
     return _encoded(body), view
+
+
+def was_placed(document: Mapping[str, Any]) -> bool:
+    """Whether this is a pod as a cluster shows it, with the node it got after admission."""
+    created = document.get("kind") == "Pod" and bool(_mapping(document, "metadata").get("uid"))
+    return created and bool(_mapping(document, "spec").get("nodeName"))
 
 
 def report(review: Review, decision: Decision, assumed: Sequence[str] = ()) -> dict[str, Plain]:
@@ -121,6 +129,10 @@ def _plain(value: Plain) -> Plain:
 def _items(document: Any) -> Iterator[Any]:
     is_list = isinstance(document, dict) and isinstance(document.get("items"), list)
     yield from document["items"] if is_list else (document,)
+
+
+def _unplaced(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {key: value for key, value in _mapping(document, "spec").items() if key != "nodeName"}
 
 
 def _next_pod(document: Mapping[str, Any], namespace: str, view: View) -> tuple[Mapping[str, Any], View]:

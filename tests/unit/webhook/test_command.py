@@ -15,7 +15,7 @@ from webhook.mutate import Decision
 from webhook.patch import Op
 
 SPOT = f"{building.PREFIX}spot"
-POD = {
+POD: building.Json = {
     "apiVersion": "v1",
     "kind": "Pod",
     "metadata": {"name": "web", "namespace": "shop"},
@@ -105,6 +105,25 @@ def test_what_a_file_may_hold(
     code, (report,), _ = run(capsys, write(tmp_path / "file.yaml", document))
     assert (code, report["decision"]) == (0, decision)
     assert report.get("intent", {}).get("spot", {}).get("from") == origin
+
+
+@pytest.mark.parametrize(
+    ("metadata", "decision"),
+    [
+        pytest.param({"uid": "u"}, "PATCHED", id="the scheduler's choice, in a pod that runs"),
+        pytest.param({}, "LEFT_ALONE", id="the user's choice, in a pod that is to be created"),
+        pytest.param(
+            {"uid": "u", "ownerReferences": [{"kind": "DaemonSet", "controller": True}]}, "LEFT_ALONE", id="DaemonSet"
+        ),
+    ],
+)
+def test_a_pod_with_a_node(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], metadata: building.Json, decision: str
+) -> None:
+    pod = POD | {"metadata": POD["metadata"] | metadata, "spec": {"containers": [], "nodeName": "node-1"}}
+    code, (report,), _ = run(capsys, write(tmp_path / "pod.yaml", pod))
+    assert (code, report["decision"]) == (0, decision)
+    assert (explain.PLACED in report["assumed"]) is ("uid" in metadata)
 
 
 def test_several_documents_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
