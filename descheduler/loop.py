@@ -16,24 +16,30 @@ from typing import Final, Protocol
 from cluster import errors
 from cluster.objects import PodMigration
 from descheduler import memory, plan
+from descheduler.migration import leftovers
+from descheduler.migration.leftovers import Leftover
 from descheduler.migration.migrator import Migrator
 from descheduler.plan import Plan
 from descheduler.proposal import Move
 from descheduler.state import ClusterState
 from descheduler.usage import Usage
+from policy import keys
 from policy.settings import Mode, Settings
 
 PLAN_GAP: Final = timedelta(seconds=1)
 """Between two plans at least: what the last one began should show before the next is made."""
 CLEAR_EVERY: Final = timedelta(minutes=1)
 """Between two looks for records that are no longer needed."""
+SWEEP_EVERY: Final = timedelta(seconds=10)
+"""Between two looks for marks that no migration answers for: one pass over all pods."""
 
 
 class Api(Protocol):
-    """The two requests of the loop itself. Each raises ApiError."""
+    """The requests of the loop itself. Those about migrations raise ApiError."""
 
     def create(self, move: Move, now: datetime) -> PodMigration: ...
     def delete(self, migration: PodMigration) -> None: ...
+    def clear(self, leftover: Leftover) -> object: ...
 
 
 class Teller(Protocol):
@@ -70,6 +76,7 @@ class Loop:
         self._planned_at: datetime | None = None
         self._planned_for: tuple[int, Settings] | None = None
         self._cleared_at: datetime | None = None
+        self._swept_at: datetime | None = None
         self.last: Plan | None = None
 
     def turn(self, state: ClusterState) -> float | None:
@@ -82,7 +89,7 @@ class Loop:
         due = parts.migrator.turn(state, now)
         next_plan = self._plan(state, now)
         self._clear(state, now)
-        soonest = min(due, next_plan) if due is not None else next_plan
+        soonest = min(due or next_plan, next_plan, self._sweep(state, now))
         return max(0.0, (soonest - now).total_seconds())
 
     def _adopt(self, state: ClusterState) -> None:
@@ -130,6 +137,14 @@ class Loop:
         self._cleared_at = now
         for migration in memory.expired(state.migrations.values(), self._parts.settings(), now):
             self._parts.pool.submit(self._delete, migration)
+
+    def _sweep(self, state: ClusterState, now: datetime) -> datetime:
+        """Take back what nobody else will; when to look again."""
+        if self._swept_at is None or now - self._swept_at >= SWEEP_EVERY:
+            self._swept_at = now
+            for leftover in leftovers.find(state, keys.under(self._parts.settings().label_prefix)):
+                self._parts.pool.submit(self._parts.api.clear, leftover)
+        return self._swept_at + SWEEP_EVERY
 
     def _delete(self, migration: PodMigration) -> None:
         with contextlib.suppress(errors.ApiError):  # looked at again in a minute

@@ -34,6 +34,7 @@ from descheduler.brake import Brake
 from descheduler.loop import Loop, Parts
 from descheduler.migration.executor import MANAGER, REQUEST_SECONDS, Executor
 from descheduler.migration.judge import Judge
+from descheduler.migration.leftovers import Leftover
 from descheduler.migration.migrator import Migrator
 from descheduler.proposal import Move
 from descheduler.sync import Live
@@ -54,8 +55,9 @@ STOP_SECONDS: Final = 1.0
 class ClusterMoves:
     """The requests of the loop on the real thing."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, executor: Executor) -> None:
         self._client = client
+        self._executor = executor
 
     def create(self, move: Move, now: datetime) -> PodMigration:
         """Write a planned move down."""
@@ -67,6 +69,10 @@ class ClusterMoves:
             field_manager=MANAGER,
             timeout=REQUEST_SECONDS,
         )
+
+    def clear(self, leftover: Leftover) -> object:
+        """Take back a mark; if it cannot be done now, the next look finds it again."""
+        return self._executor.clear(*leftover)
 
     def delete(self, migration: PodMigration) -> None:
         """Forget a finished one."""
@@ -101,11 +107,11 @@ class Descheduler:
         teller = Teller(self._recorder, runtime.meter, runtime.log)
         judge = Judge(lambda: self._settings, self._brake.why, holder=identity)
         executor = Executor(self._acting, keys.under(settings.label_prefix))
-        migrator = Migrator(executor.perform, judge, teller, pool=self._pool, wake=self._wake)
+        migrator = Migrator(executor.perform, judge, teller, pool=self._pool, wake=self._wake, leading=self._leading)
         self.loop = Loop(
             Parts(
                 migrator=migrator,
-                api=ClusterMoves(self._acting),
+                api=ClusterMoves(self._acting, executor),
                 teller=teller,
                 pool=self._pool,
                 wake=self._wake,

@@ -11,7 +11,7 @@ DEFAULT_PREFIX: Final = "scheduler.alpha.kubernetes.io/"
 
 # Ours, but not under the configurable prefix: they name API objects and must survive a change of prefix.
 API_GROUP: Final = "spotshift.dev"
-FINALIZER: Final = "spotshift.dev/rollback"
+FINALIZER: Final = "spotshift.dev/migration"
 
 # Of Kubernetes itself.
 HOSTNAME: Final = "kubernetes.io/hostname"

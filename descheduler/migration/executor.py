@@ -6,7 +6,7 @@ looks at the cluster again. Runs on many threads at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -43,6 +43,8 @@ class Overtaken:
     """The world is no longer as it was when this was decided. Look again."""
 
     why: str
+    gone: bool = False
+    """What the request was about does not exist any more."""
 
 
 Outcome = Done | Overtaken | Failure
@@ -57,10 +59,19 @@ class Executor:
 
     def perform(self, migration: PodMigration, action: Action) -> Outcome:
         """Send the one request of this action."""
+        return self._translated(lambda: self._send(migration, action))
+
+    def clear(self, namespace: str, action: MarkPod | MarkWorkload) -> Outcome:
+        """Take back a mark that belongs to no migration any more."""
+        if isinstance(action, MarkPod):
+            return self._translated(lambda: Done(pod=self._mark(namespace, action)))
+        return self._translated(lambda: self._mark_workload(namespace, action))
+
+    def _translated(self, send: Callable[[], Outcome]) -> Outcome:
         try:
-            return self._send(migration, action)
-        except (errors.NotFound, errors.Conflict) as gone:
-            return Overtaken(str(gone))
+            return send()
+        except (errors.NotFound, errors.Conflict) as changed:
+            return Overtaken(str(changed), gone=isinstance(changed, errors.NotFound))
         except errors.DisruptionBlocked as blocked:
             return Failure(f"PDB_NO_BUDGET: {blocked}", blocked=True)
         except errors.MultipleBudgets as several:
@@ -79,9 +90,9 @@ class Executor:
             case Write(status=status):
                 return Done(self._write(migration, status))
             case MarkPod():
-                return Done(pod=self._mark(migration, action))
+                return Done(pod=self._mark(migration.metadata.namespace, action))
             case MarkWorkload():
-                return self._mark_workload(migration, action)
+                return self._mark_workload(migration.metadata.namespace, action)
             case Evict():
                 self._evict(migration, action)
         return Done()
@@ -114,24 +125,24 @@ class Executor:
             timeout=REQUEST_SECONDS,
         )
 
-    def _mark(self, migration: PodMigration, action: MarkPod) -> Pod:
+    def _mark(self, namespace: str, action: MarkPod) -> Pod:
         marks = {"labels": dict(action.labels), "annotations": dict(action.annotations)}
         return self._client.merge_patch(
             PODS,
             action.name,
             {"metadata": {"uid": action.uid, **{key: value for key, value in marks.items() if value}}},
-            namespace=migration.metadata.namespace,
+            namespace=namespace,
             type=Pod,
             field_manager=MANAGER,
             timeout=REQUEST_SECONDS,
         )
 
-    def _mark_workload(self, migration: PodMigration, action: MarkWorkload) -> Outcome:
+    def _mark_workload(self, namespace: str, action: MarkWorkload) -> Outcome:
         answer: dict[str, Any] = self._client.merge_patch(
             WORKLOADS[action.kind],
             action.name,
             {"metadata": {"uid": action.uid, "labels": {self._keys.moving: action.value}}},
-            namespace=migration.metadata.namespace,
+            namespace=namespace,
             field_manager=MANAGER,
             timeout=REQUEST_SECONDS,
         )

@@ -30,10 +30,10 @@ from descheduler.migration.actions import (
 from descheduler.migration.world import World
 from descheduler.proposal import Urgency
 from descheduler.reasons import Reason
-from policy import values
+from policy import keys, values
 from policy.values import MigrationStatus
 
-FINALIZER: Final = "spotshift.dev/migration"
+FINALIZER: Final = keys.FINALIZER
 ENDED: Final = frozenset({"Completed", "Failed", "Cancelled"})
 PAST_EVICTION: Final = frozenset({"AwaitReplacement", "Settle"})
 SETTLE_GRACE: Final = timedelta(seconds=10)
@@ -50,14 +50,18 @@ def step(migration: PodMigration, world: World, now: datetime) -> Action:
         return Done() if meta.deletion_timestamp is not None else Adopt()
     if status.phase in {"", "Pending"}:
         return _take_up(migration, world, now)
-    if status.step not in PAST_EVICTION:
-        called_off = _called_off(migration, world) or _texts(world.objections)
-        if called_off:
-            return _call_off(migration, world, called_off, now)
+    ending = None if _is_past_eviction(migration, world) else _ending(migration, world, now)
+    if ending is not None:
+        return ending
     retry = _retry_at(migration)
     if retry is not None and retry > now and not (_blocked(migration) and world.budget_free):
         return Wait(retry, status.message)
     return _STEPS[status.step](migration, world, now)
+
+
+def is_over(migration: PodMigration) -> bool:
+    """Ended and let go of: history."""
+    return migration.status.phase in ENDED and FINALIZER not in migration.metadata.finalizers
 
 
 def failed(migration: PodMigration, world: World, failure: Failure, now: datetime) -> Action:
@@ -110,15 +114,35 @@ def _called_off(migration: PodMigration, world: World) -> str:
     return world.withdrawn
 
 
-def _call_off(migration: PodMigration, world: World, why: str, now: datetime) -> Action:
-    """The marks go first: an eviction is tied to the version of the pod that carries them, so that a process which
-    still believes in the move cannot evict the pod any more when the end is written down.
+def _ending(migration: PodMigration, world: World, now: datetime) -> Action | None:
+    """The way back, if the move was given up or is called off. The marks go first: an eviction is tied to the version
+    of the pod that carries them, so that a process which still believes in the move cannot evict the pod any more
+    when the end is written down.
     """
-    return _unmark(migration, world) or _end("Cancelled", why, now)
+    phase, why = (migration.status.intent or {}).get("ending"), migration.status.message
+    if phase not in ENDED:
+        phase, why = "Cancelled", _called_off(migration, world) or _texts(world.objections)
+    return (_unmark(migration, world) or _end(phase, why, now)) if why else None
+
+
+def _is_past_eviction(migration: PodMigration, world: World) -> bool:
+    """The pod is on its way out, or gone, once its eviction was announced: calling the move off would not bring it
+    back, and its replacement is on its way.
+    """
+    if migration.status.step != "Evict":
+        return migration.status.step in PAST_EVICTION
+    return world.source is None or world.source.metadata.deletion_timestamp is not None
 
 
 def _give_up(migration: PodMigration, world: World, failure: Failure, now: datetime) -> Action:
-    return _unmark(migration, world) or _end("Cancelled" if failure.blocked else "Failed", failure.why, now)
+    """Marks go first here too, and until they are gone the status must say that it is over: whoever looks at it in
+    between would mark the pod again and go on.
+    """
+    phase = "Cancelled" if failure.blocked else "Failed"
+    if _unmark(migration, world) is None:
+        return _end(phase, failure.why, now)
+    intent = {"action": "GiveUp", "at": _text(now), "ending": phase}
+    return Write({"holder": world.holder, "message": failure.why[:MESSAGE], "intent": intent})
 
 
 def _take_up(migration: PodMigration, world: World, now: datetime) -> Action:

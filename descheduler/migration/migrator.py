@@ -19,7 +19,7 @@ import msgspec
 from cluster.objects import PodMigration
 from cluster.store import is_newer
 from descheduler.migration import machine
-from descheduler.migration.actions import Action, Done, Wait, Write
+from descheduler.migration.actions import Action, Adopt, Done, Release, Wait, Write
 from descheduler.migration.executor import Done as Accepted
 from descheduler.migration.executor import Outcome, Overtaken
 from descheduler.migration.machine import Failure
@@ -66,12 +66,14 @@ class Migrator:
         *,
         pool: Pool,
         wake: Callable[[], None],
+        leading: Callable[[], bool] = lambda: True,
     ) -> None:
         self._perform = perform
         self._judge = judge
         self._listener = listener
         self._pool = pool
         self._wake = wake
+        self._leading = leading
         self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
         self._under_way: set[Key] = set()
         self._rest: dict[Key, datetime] = {}
@@ -93,7 +95,7 @@ class Migrator:
         return again
 
     def _advance(self, key: Key, migration: PodMigration, state: ClusterState, now: datetime) -> datetime | None:
-        if key in self._under_way or _over(migration):
+        if key in self._under_way or machine.is_over(migration):
             return None
         rest = self._rest.get(key)
         if rest is not None and rest > now:
@@ -112,7 +114,8 @@ class Migrator:
 
     def _run(self, key: Key, migration: PodMigration, action: Action) -> None:
         try:
-            outcome = self._perform(migration, action)
+            # It may have waited for a thread, or the whole process may have stood still.
+            outcome = self._perform(migration, action) if self._leading() else Overtaken("no longer the leader")
         except Exception as error:  # noqa: BLE001 - outermost place of the thread: the migration must not be lost
             outcome = Failure(f"{type(error).__name__}: {error}")
         self._reports.put(Report(key, migration, action, outcome))
@@ -124,17 +127,19 @@ class Migrator:
         match report.outcome:
             case Accepted():
                 adopt(report.outcome, state)
-            case Overtaken():
+            case Overtaken(gone=gone):
                 self._rest[report.key] = now + LOOK_AGAIN
+                if gone and isinstance(report.action, Write | Adopt | Release):
+                    forget(report.migration, state)
             case Failure():
                 self._failed(report, report.outcome, state, now)
 
     def _failed(self, report: Report, failure: Failure, state: ClusterState, now: datetime) -> None:
-        """Write it down; if that was what failed, come back later."""
+        """Write it down; if writing was what failed, or there is nothing left but to clear away, come back later."""
         latest = state.migrations.get(report.key)
         if latest is None:
             return
-        if isinstance(report.action, Write):
+        if isinstance(report.action, Write | Adopt | Release) or latest.status.phase in machine.ENDED:
             self._rest[report.key] = now + max(SLOW_DOWN, failure.retry_after)
             return
         told = machine.failed(latest, self._judge(latest, state, now), failure, now)
@@ -160,11 +165,13 @@ def adopt(accepted: Accepted, state: ClusterState) -> None:
             state.apply(found.object, msgspec.structs.replace(found.object, metadata=meta))
 
 
+def forget(migration: PodMigration, state: ClusterState) -> None:
+    """The API says it is gone. The watch does not if it went before we put it into the state ourselves."""
+    known = state.migrations.get(migration.metadata.key)
+    if known is not None and known.metadata.uid == migration.metadata.uid:
+        state.apply(known, None)
+
+
 def _newer(mine: object, known: object) -> bool:
     one, other = mine.metadata, known.metadata  # type: ignore[attr-defined]
     return one.uid == other.uid and is_newer(one.resource_version, other.resource_version)
-
-
-def _over(migration: PodMigration) -> bool:
-    """Ended and let go of: history."""
-    return migration.status.phase in machine.ENDED and machine.FINALIZER not in migration.metadata.finalizers

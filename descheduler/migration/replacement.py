@@ -27,12 +27,7 @@ def find(migration: PodMigration, state: ClusterState) -> Pod | None:
     owner = resolved.owner if resolved is not None else None
     if owner is None:
         return None
-    claimed = migration.status.replacement
-    if claimed is not None and claimed.uid:
-        known = state.pods.get((migration.metadata.namespace, claimed.name))
-        if known is not None and known.metadata.uid == claimed.uid and known.metadata.deletion_timestamp is None:
-            return known
-    return _given_out(migration, state).get(migration.metadata.key)
+    return _claimed(migration, state) or _given_out(migration, state).get(migration.metadata.key)
 
 
 def young_siblings(pod: Pod, state: ClusterState, now: datetime) -> tuple[str, ...]:
@@ -54,6 +49,16 @@ def candidates(migration: PodMigration, state: ClusterState) -> Iterator[Pod]:
         late_enough = created is not None and since is not None and created >= (since - SKEW).replace(microsecond=0)
         if late_enough and pod.metadata.uid not in known and pod.metadata.deletion_timestamp is None:
             yield pod
+
+
+def _claimed(migration: PodMigration, state: ClusterState) -> Pod | None:
+    """What was written down as the replacement, while it lives. One that is deleted is replaced in its turn."""
+    claimed = migration.status.replacement
+    if claimed is None or not claimed.uid:
+        return None
+    known = state.pods.get((migration.metadata.namespace, claimed.name))
+    alive = known is not None and known.metadata.uid == claimed.uid and known.metadata.deletion_timestamp is None
+    return known if alive else None
 
 
 def _given_out(migration: PodMigration, state: ClusterState) -> dict[tuple[str, str], Pod]:
@@ -84,7 +89,8 @@ def _rivals(migration: PodMigration, state: ClusterState) -> Iterator[PodMigrati
     wanted = _owner_uid(migration)
     for other in state.open_migrations():
         status = other.status
-        if status.step == "AwaitReplacement" and status.replacement is None and _owner_uid(other) == wanted:
+        waits = status.step == "AwaitReplacement" and _claimed(other, state) is None
+        if waits and _owner_uid(other) == wanted:
             yield other
 
 

@@ -262,3 +262,53 @@ def test_two_moves_of_one_owner_each_get_the_replacement_on_their_target() -> No
     made = build.state(first, second, replica("n1", on="c", created=created), replica("n2", on="d", created=created))
     found = [replacement.find(it, made) for it in (first, second)]
     assert [pod.metadata.name if pod else None for pod in found] == ["n2", "n1"]
+
+
+def test_past_an_announced_eviction_nothing_calls_the_move_off() -> None:
+    """The pod is going already, and its deletion is seen before the next step is written down."""
+    made = cluster()
+    while not isinstance(action := made.decide(), Evict):
+        made.carry_out(action)
+    pod = made.state.pods["default", "web-old"]
+    gone = {"deletionTimestamp": "2026-06-01T12:00:10Z"}
+    made.swap(pod, build.decode(build.merged({"kind": "Pod", **apart(pod)}, {"metadata": gone})))
+    called_off = made.decide(withdrawn="emergency stop", objections=(Reason(Code.NOT_READY, "it is going"),))
+    assert isinstance(called_off, Write)
+    assert called_off.status["step"] == "AwaitReplacement"
+
+
+FAILURES = {
+    "given up": (machine.Failure("PDB_MULTIPLE: two", final=True), "Failed"),
+    "no budget": (machine.Failure("PDB_NO_BUDGET: none", blocked=True, final=True), "Cancelled"),
+}
+
+
+@pytest.mark.parametrize(("failure", "phase"), FAILURES.values(), ids=FAILURES.keys())
+def test_a_move_that_is_given_up_ends_and_is_not_begun_again(failure: machine.Failure, phase: str) -> None:
+    made = cluster()
+    while not isinstance(action := made.decide(), Evict):
+        made.carry_out(action)
+    found = made.migration()
+    assert found is not None
+    by = world.Viewpoint(KEYS, Settings(), "one", made.now)
+    seen = world.look(found, made.state, by, urgency=Urgency.VOLUNTARY)
+    made.carry_out(machine.failed(found, seen, failure, made.now))
+    ended = run(made)
+    assert (ended.status.phase, ended.status.message) == (phase, failure.why)
+    assert made.effects == ["workload True", "workload False"]
+    assert marks(made) == []
+
+
+def test_a_replacement_that_is_deleted_is_replaced_in_its_turn() -> None:
+    made = cluster(ready=False)
+    while made.migration() is not None and made.migration().status.replacement is None:  # type: ignore[union-attr]
+        made.carry_out(made.decide())
+    found = made.migration()
+    assert found is not None
+    assert found.status.replacement is not None
+    made.swap(made.state.pods["default", found.status.replacement.name], None)
+    made.state.apply(None, replica("web-third", on="b", created=made.now))
+    ended = run(made)
+    assert ended.status.phase == "Completed"
+    assert ended.status.replacement is not None
+    assert ended.status.replacement.name == "web-third"

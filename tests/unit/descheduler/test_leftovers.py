@@ -1,0 +1,58 @@
+"""Marks that no migration answers for are taken back, and no others."""
+
+from typing import Any
+
+import pytest
+
+from descheduler.migration import leftovers, machine
+from descheduler.migration.actions import MarkPod, MarkWorkload
+from policy import keys
+from tests.unit.descheduler import build
+
+KEYS = keys.under()
+OPEN = {"phase": "InProgress", "step": "Mark"}
+LEAVING = {"phase": "Cancelled"}
+
+
+def move(status: dict[str, Any] | None, *, held: bool) -> list[Any]:
+    if status is None:
+        return []
+    workload = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "name": "web",
+        "uid": build.owner("Deployment", "web")["uid"],
+    }
+    meta = {"finalizers": [machine.FINALIZER] if held else []}
+    status = {**status, "resolved": {"workload": workload}}
+    return [build.thing("PodMigration", "m-1", metadata=meta, spec={"podRef": {"name": "web-1"}}, status=status)]
+
+
+CASES: dict[str, tuple[dict[str, Any] | None, bool, str, bool]] = {
+    # status of the migration, whether it holds its finalizer, status on the pod, whether marks are taken back
+    "under way": (OPEN, True, "in-progress", False),
+    "over, clearing away itself": (LEAVING, True, "in-progress", False),
+    "over": (LEAVING, False, "in-progress", True),
+    "gone": (None, False, "in-progress", True),
+    "gone, made by the webhook": (None, False, "pending", True),
+    "a moved pod tells where it came from": (None, False, "completed", False),
+    "a pod whose move failed too": (None, False, "failed", False),
+}
+
+
+@pytest.mark.parametrize(("status", "held", "said", "taken_back"), CASES.values(), ids=CASES.keys())
+def test_marks_of_pods(status: dict[str, Any] | None, held: bool, said: str, taken_back: bool) -> None:
+    labels = {KEYS.migration_id: "m-1", KEYS.migration_status: said, "app": "web"}
+    pod = build.pod("web-1", on="a", metadata={"labels": labels, "annotations": {KEYS.migration_time: "now"}})
+    found = list(leftovers.find(build.state(pod, *move(status, held=held)), KEYS))
+    nothing = {KEYS.migration_id: None, KEYS.migration_status: None}
+    expected = MarkPod("web-1", pod.metadata.uid, nothing, {KEYS.migration_time: None})
+    assert found == ([("default", expected)] if taken_back else [])
+
+
+@pytest.mark.parametrize(("status", "held"), [(OPEN, True), (LEAVING, True), (LEAVING, False), (None, False)])
+def test_marks_of_workloads(status: dict[str, Any] | None, held: bool) -> None:
+    web = build.thing("Deployment", "web", metadata={"labels": {KEYS.moving: "m-1"}})
+    found = list(leftovers.find(build.state(web, *move(status, held=held)), KEYS))
+    expected = MarkWorkload("Deployment", "web", web.metadata.uid, None)
+    assert found == ([] if held else [("default", expected)])
