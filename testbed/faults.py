@@ -56,7 +56,20 @@ class Blackhole:
     """Swallow the request: nothing is forwarded, nothing is answered, the connection stays open."""
 
 
-Fault = Delay | Slow | Cut | Hold | Answer | Blackhole
+@dataclass(frozen=True, slots=True, eq=False)
+class Gate:
+    """Hold one request before it is forwarded, or its answer before it is passed on, until the gate is opened.
+
+    `reached` tells that it is held, so that a test can act at exactly this moment.
+    """
+
+    after: bool = False
+    """The request took effect; its answer is held."""
+    reached: threading.Event = field(default_factory=threading.Event)
+    opened: threading.Event = field(default_factory=threading.Event)
+
+
+Fault = Delay | Slow | Cut | Hold | Answer | Blackhole | Gate
 
 REASONS = {
     400: "BadRequest",
@@ -81,6 +94,7 @@ class Request:
     """Plural name, with the subresource: `pods`, `pods/eviction`. Empty for paths outside the API."""
     path: str
     """With the query."""
+    body: bytes = field(default=b"", compare=False, repr=False)
 
 
 @dataclass(slots=True)
@@ -91,6 +105,7 @@ class Rule:
     verb: str | None = None
     resource: str | None = None
     path: re.Pattern[str] | None = None
+    body: re.Pattern[bytes] | None = None
     probability: float = 1.0
     remaining: int | None = None
     hits: int = 0
@@ -101,6 +116,7 @@ class Rule:
             and self.verb in (None, request.verb)
             and self.resource in (None, request.resource)
             and (self.path is None or self.path.search(request.path) is not None)
+            and (self.body is None or self.body.search(request.body) is not None)
         )
 
 
@@ -119,6 +135,7 @@ class Rules:
         verb: Verb | None = None,
         resource: str | None = None,
         path: str | None = None,
+        body: str | None = None,
         probability: float = 1.0,
         count: int | None = None,
     ) -> Rule:
@@ -129,7 +146,9 @@ class Rules:
             raise ValueError(f"count: {count} is not a positive number")
         if verb is not None and verb not in get_args(Verb):
             raise ValueError(f"verb: {verb!r} is not one of {', '.join(get_args(Verb))}")
-        rule = Rule(fault, verb, resource, re.compile(path) if path else None, probability, count)
+        where = re.compile(path) if path else None
+        what = re.compile(body.encode()) if body else None
+        rule = Rule(fault, verb, resource, where, what, probability, count)
         with self._lock:
             self._rules.append(rule)
         return rule
@@ -160,7 +179,7 @@ _OF_A_NAMESPACE = ("finalize", "status")
 """Parts of a namespace itself; any other third part is a resource inside it."""
 
 
-def parse(method: str, target: str) -> Request:
+def parse(method: str, target: str, body: bytes = b"") -> Request:
     """Tell verb and resource from method and target, by the rules of Kubernetes' request info."""
     url = urlsplit(target)
     parts = [part for part in url.path.split("/") if part]
@@ -168,11 +187,11 @@ def parse(method: str, target: str) -> Request:
     if len(rest) > 2 and rest[0] == "namespaces" and rest[2] not in _OF_A_NAMESPACE:
         rest = rest[2:]
     if not rest:
-        return Request(_WITH_NAME.get(method, method.lower()), "", target)
+        return Request(_WITH_NAME.get(method, method.lower()), "", target, body)
     resource = "/".join((rest[0], *rest[2:3]))
     if len(rest) > 1:
-        return Request(_WITH_NAME.get(method, method.lower()), resource, target)
+        return Request(_WITH_NAME.get(method, method.lower()), resource, target, body)
     watch = parse_qs(url.query, keep_blank_values=True).get("watch", ["false"])[0]
     if method == "GET" and watch.lower() not in ("false", "0"):
-        return Request("watch", resource, target)
-    return Request(_WITHOUT_NAME.get(method, method.lower()), resource, target)
+        return Request("watch", resource, target, body)
+    return Request(_WITHOUT_NAME.get(method, method.lower()), resource, target, body)

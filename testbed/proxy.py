@@ -137,7 +137,7 @@ class FaultProxy:
             if not isinstance(request, h11.Request):
                 return
             body = b"".join([part async for part in client.body()])
-            seen = faults.parse(request.method.decode(), request.target.decode())
+            seen = faults.parse(request.method.decode(), request.target.decode(), body)
             self.requests.append(seen)
             await relay.while_connected(
                 client, relay.exchange(client, upstream, request, body, self.rules.choose(seen))

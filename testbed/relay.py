@@ -16,6 +16,7 @@ from testbed.bed import ControlPlane
 READ_BYTES = 65536
 SLOW_STEP_SECONDS = 0.05
 FLUSH_SECONDS = 30.0
+GATE_STEP_SECONDS = 0.01
 
 
 class Cut(Exception):
@@ -104,6 +105,8 @@ async def exchange(
             await _hold()
         case faults.Delay(seconds):
             await asyncio.sleep(seconds)
+        case faults.Gate(after=False):
+            await _pass(fault)
     try:
         server = await upstream.send(request, body)
         while isinstance(response := await server.event(), h11.InformationalResponse):
@@ -112,6 +115,8 @@ async def exchange(
         raise Cut from None  # the apiserver is down: the client sees what it would see without us
     if not isinstance(response, h11.Response):
         raise Cut
+    if isinstance(fault, faults.Gate) and fault.after:
+        await _pass(fault)
     await _forward(client, server, response, fault)
     upstream.settle()
 
@@ -157,6 +162,13 @@ async def _cut() -> None:
 async def _hold() -> None:
     """Wait for ever: `while_connected` ends it when the client gives up."""
     await asyncio.get_running_loop().create_future()
+
+
+async def _pass(gate: faults.Gate) -> None:
+    """Wait until somebody in another thread opens it."""
+    gate.reached.set()
+    while not gate.opened.is_set():
+        await asyncio.sleep(GATE_STEP_SECONDS)
 
 
 async def while_connected(client: Side, work: Coroutine[Any, Any, None]) -> None:

@@ -186,6 +186,23 @@ def test_blackhole(through: api.Api, kube: api.Api, fault_proxy: FaultProxy, nam
     assert missing.value.status == 404
 
 
+@pytest.mark.parametrize("after", [False, True], ids=["request", "answer"])
+def test_gate_holds_until_it_is_opened(
+    through: api.Api, kube: api.Api, fault_proxy: FaultProxy, namespace: str, after: bool
+) -> None:
+    gate = faults.Gate(after=after)
+    fault_proxy.rules.add(gate, verb="create", body="gated", count=1)
+    sender = threading.Thread(target=through.create, args=("configmaps", config_map("gated"), namespace))
+    sender.start()
+    assert gate.reached.wait(10)
+    there = {it["metadata"]["name"] for it in kube.list("configmaps", namespace)}
+    assert (("gated" in there), sender.is_alive()) == (after, True)
+    gate.opened.set()
+    sender.join(10)
+    assert not sender.is_alive()
+    assert kube.get("configmaps", "gated", namespace)
+
+
 def test_slow(through: api.Api, fault_proxy: FaultProxy, namespace: str) -> None:
     through.create("configmaps", config_map("big", "x" * 50_000), namespace)
     fault_proxy.rules.add(faults.Slow(bytes_per_second=50_000), verb="get", count=1)

@@ -47,6 +47,14 @@ def test_a_rule_hits_only_what_it_names() -> None:
     assert rules.choose(WATCH_PODS) == faults.Cut()
 
 
+def test_a_rule_can_ask_for_a_body() -> None:
+    rules = faults.Rules()
+    rules.add(faults.Cut(), body=r'"step":"Evict"')
+    one, other = (b'{"status":{"step":"%s"}}' % step for step in (b"Mark", b"Evict"))
+    assert rules.choose(faults.parse("PATCH", "/x", one)) is None
+    assert rules.choose(faults.parse("PATCH", "/x", other)) == faults.Cut()
+
+
 def test_a_count_is_spent() -> None:
     rules = faults.Rules()
     rule = rules.add(faults.Answer(500), count=2)

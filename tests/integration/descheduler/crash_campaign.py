@@ -1,0 +1,91 @@
+"""Lose the leader at every write of a move.
+
+`python -m tests.integration.descheduler.crash_campaign --seed 1 --count 100` prints how often each step was hit in each way, and everything that was not as it must be afterwards.
+"""
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from testbed.bed import ControlPlane
+from tests.integration.cluster import campaign_bed
+from tests.integration.descheduler.moves import crashes, oracle, scene
+from tests.integration.descheduler.moves.crashes import CELLS, Cell, Kind
+from tests.integration.descheduler.moves.product import Product
+
+
+@dataclass(slots=True)
+class Results:
+    """What the campaign saw."""
+
+    hits: Counter[Cell] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+    moves: Counter[str] = field(default_factory=Counter)
+    """By the phase in which they ended."""
+    evictions: int = 0
+    seconds: float = 0.0
+
+
+def cells(seed: int, count: int) -> list[Cell]:
+    """Every cell before any comes again, in an order that the seed decides."""
+    rng, made = random.Random(seed), []
+    while len(made) < count:
+        made += rng.sample(CELLS, len(CELLS))
+    return made[:count]
+
+
+def run(bed: ControlPlane, chosen: Sequence[Cell], folder: Path) -> Results:
+    """One crash after the other, all on the same Deployment."""
+    began, results = time.monotonic(), Results()
+    with Product(bed, folder) as running, scene.scene(running, "crash") as on:
+        for number, cell in enumerate(chosen, 1):
+            wrong = crashes.crash(running, on, cell)
+            results.hits[cell] += 1
+            results.problems += [f"{number} {cell[0]}, {cell[1]}: {problem}" for problem in wrong]
+            sys.stderr.write(f"{number}/{len(chosen)} {cell[0]}, {cell[1]}: {'; '.join(wrong) or 'well'}\n")
+        results.problems += oracle.effects(bed, running.kube, on.namespace)
+        phases = (it["status"]["phase"] for it in running.kube.list("podmigrations", on.namespace))
+        results.moves = Counter(phases)
+        results.evictions = sum(1 for it in oracle.evictions(bed) if it.namespace == on.namespace)
+    results.seconds = time.monotonic() - began
+    return results
+
+
+def summary(results: Results) -> str:
+    """The matrix and the figures."""
+    lines = [f"{'':30}" + "".join(f"{kind:>16}" for kind in Kind)]
+    for step in crashes.STEPS:
+        counts = "".join(f"{results.hits[step, kind]:>16}" for kind in Kind)
+        lines += [f"{step:30}{counts}"]
+    lines += results.problems
+    ends = ", ".join(f"{phase} {count}" for phase, count in sorted(results.moves.items()))
+    empty = sum(1 for cell in CELLS if not results.hits[cell])
+    lines.append(
+        f"crashes {results.hits.total()}, cells {len(CELLS)}, empty {empty}, evictions {results.evictions}, "
+        f"moves on record: {ends}; problems {len(results.problems)}, wall {results.seconds:.0f} s"
+    )
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Parse, run, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--home", type=Path, help="use the control plane that runs in this folder")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        with campaign_bed.control_plane(options.home, Path(folder) / "bed") as bed:
+            results = run(bed, cells(options.seed, options.count), Path(folder) / "product")
+        sys.stdout.write(summary(results) + "\n")
+    return 1 if results.problems else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,139 @@
+"""What must hold after anything that was done to a move, read from the cluster and from the apiserver's audit log."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from policy import keys
+from testbed import objects
+from testbed.api import Api, Object
+from testbed.bed import ControlPlane
+from testbed.waiting import NeverCame, eventually
+from tests.integration.descheduler.moves import product
+
+KEYS: Final = keys.under()
+ENDED: Final = frozenset({"Completed", "Failed", "Cancelled"})
+USER: Final = f"system:serviceaccount:{product.SYSTEM}:{product.ACCOUNT}"
+WORKLOADS: Final = ("deployments", "replicasets", "statefulsets")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One line of the audit log."""
+
+    verb: str
+    resource: str
+    """With its API group and subresource: `pods/eviction`, `deployments.apps`."""
+    namespace: str
+    name: str
+    code: int
+    at: datetime
+    """When the apiserver had answered it."""
+    decision: str
+    """Of the authorizer: `allow` or `forbid`."""
+
+
+def requests(bed: ControlPlane) -> Iterator[Request]:
+    """What the descheduler's account has asked for so far. A line that is still being written is left out."""
+    with bed.layout.audit_log.open() as log:
+        for line in log:
+            if USER in line and line.endswith("\n"):
+                found = json.loads(line)
+                if found["user"]["username"] == USER and found["stage"] == "ResponseComplete":
+                    yield _request(found)
+
+
+def _request(found: Object) -> Request:
+    ref: dict[str, Any] = found.get("objectRef", {})
+    group = f".{ref['apiGroup']}" if ref.get("apiGroup") else ""
+    part = f"/{ref['subresource']}" if ref.get("subresource") else ""
+    return Request(
+        found["verb"],
+        f"{ref.get('resource', '')}{group}{part}",
+        ref.get("namespace", ""),
+        ref.get("name", ""),
+        found.get("responseStatus", {}).get("code", 0),
+        datetime.fromisoformat(found["stageTimestamp"]),
+        found.get("annotations", {}).get("authorization.k8s.io/decision", ""),
+    )
+
+
+def settled(kube: Api, namespace: str, *, timeout: float = 60.0, said: str = "") -> list[str]:
+    """Wait until nothing is wrong any more; what still is when the time is up."""
+    try:
+        eventually(lambda: problems(kube, namespace), until=lambda it: not it, timeout=timeout, interval=0.2)
+    except NeverCame:
+        return [f"{said}{problem}" for problem in problems(kube, namespace)]
+    return []
+
+
+def problems(kube: Api, namespace: str) -> list[str]:
+    """Open moves, lost pods, and anything that is left behind, as they are now."""
+    moves = product.migrations(kube, namespace)
+    pods = kube.list("pods", namespace)
+    replacements = {it["status"]["replacement"]["uid"] for it in moves if it.get("status", {}).get("replacement")}
+    found = [*_open(moves), *_lost(kube, namespace)]
+    for pod in pods:
+        found += _marks_of(pod, moved=pod["metadata"]["uid"] in replacements)
+    for resource in WORKLOADS:
+        for item in kube.list(resource, namespace):
+            if KEYS.moving in item["metadata"].get("labels", {}):
+                found.append(f"{resource} {item['metadata']['name']} says that it is moving")
+    return found
+
+
+def _open(moves: Sequence[Object]) -> Iterator[str]:
+    for move in moves:
+        name, status = move["metadata"]["name"], move.get("status", {})
+        if status.get("phase") not in ENDED:
+            yield f"{name} is {status.get('phase')} at {status.get('step')}: {status.get('message', '')}"
+        if move["metadata"].get("finalizers"):
+            yield f"{name} has a finalizer, {status.get('phase')}"
+
+
+def _lost(kube: Api, namespace: str) -> Iterator[str]:
+    for item in kube.list("deployments", namespace):
+        name, wanted = item["metadata"]["name"], item["spec"]["replicas"]
+        pods = product.running_pods(kube, namespace, name)
+        ready = sum(map(objects.is_ready, pods))
+        if not len(pods) == ready == wanted:
+            yield f"{name} wants {wanted}, has {len(pods)}, {ready} of them Ready"
+
+
+def _marks_of(pod: Object, *, moved: bool) -> Iterator[str]:
+    """A pod that replaced another says where it came from; any other says nothing."""
+    meta = pod["metadata"]
+    ours = {*KEYS.migration_labels, *KEYS.migration_annotations}
+    marks = sorted(ours & {*meta.get("labels", {}), *meta.get("annotations", {})})
+    status = meta.get("labels", {}).get(KEYS.migration_status)
+    if marks and not (moved and status in {"completed", "failed"}):
+        yield f"pod {meta['name']} carries {', '.join(marks)} ({status})"
+
+
+def evictions(bed: ControlPlane) -> list[Request]:
+    """Those that were accepted."""
+    return [it for it in requests(bed) if it.resource == "pods/eviction" and it.code == 201]
+
+
+def effects(bed: ControlPlane, kube: Api, namespace: str) -> list[str]:
+    """Second effects: a pod evicted twice, or evicted when its move was over."""
+    mine = [it for it in evictions(bed) if it.namespace == namespace]
+    counted = Counter(it.name for it in mine)
+    found = [f"pod {name} was evicted {count} times" for name, count in counted.items() if count > 1]
+    times = {it.name: it.at for it in mine}
+    moves = product.migrations(kube, namespace)
+    carried_out = {_pod(it) for it in moves if it.get("status", {}).get("phase") != "Cancelled"}
+    for move in moves:
+        at, ended = times.get(_pod(move)), move.get("status", {}).get("finishedAt")
+        if at is None or ended is None or _pod(move) in carried_out:
+            continue  # of two moves of one pod the second is called off, and the first goes on
+        if at > datetime.fromisoformat(ended):
+            found.append(f"{move['metadata']['name']} evicted its pod at {at}, after it was cancelled at {ended}")
+    return found
+
+
+def _pod(move: Object) -> str:
+    return str(move["spec"]["podRef"]["name"])
