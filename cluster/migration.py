@@ -59,6 +59,13 @@ class Replacement(Part, frozen=True):
     node: str = ""
 
 
+class Exchange(Part, frozen=True):
+    """The replacement took the target of another move, which has the one of this move instead."""
+
+    migration: str = ""
+    target_node: str = ""
+
+
 class MigrationStatus(Part, frozen=True):
     """The state of the move; `intent` is written before each side effect."""
 
@@ -71,6 +78,7 @@ class MigrationStatus(Part, frozen=True):
     resolved: Resolved | None = None
     intent: Mapping[str, Any] | None = None
     replacement: Replacement | None = None
+    exchange: Exchange | None = None
     on_target: bool | None = None
     conditions: tuple[Condition, ...] = ()
     message: str = ""

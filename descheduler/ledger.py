@@ -15,6 +15,7 @@ from cluster.objects import Pod, PodMigration
 from descheduler.budgets import Budgets
 from descheduler.fit import Fitter
 from descheduler.limits import Limits
+from descheduler.migration import goals
 from descheduler.picture import Picture
 from descheduler.places import Places, Template, template
 from descheduler.proposal import Urgency
@@ -91,7 +92,7 @@ class Ledger:
         self.limits.book(pod, pod.node_name)
         self.budgets.book(pod)  # books nothing once the pod is being deleted: the controller has counted it then
         self.picture.take(pod)
-        target = _target(migration)
+        target = goals.of(migration, self.state)
         if target in self.state.nodes and migration.status.replacement is None:
             self.picture.put(pod, target)
 
@@ -105,7 +106,7 @@ class Ledger:
         self.limits.book_names(resolved.source_node, migration.metadata.namespace, workload)
         siblings = self.state.by_owner.get(owner, {})
         waiting = any(not it.node_name for it in siblings.values())
-        target = _target(migration)
+        target = goals.of(migration, self.state)
         if migration.status.replacement is not None or waiting or not siblings or target not in self.state.nodes:
             return
         name = migration.spec.pod_ref.name
@@ -130,11 +131,6 @@ class Ledger:
                 self.places.moved(pod, target)
             elif not pod.claims:
                 hopeless.add(template(pod))
-
-
-def _target(migration: PodMigration) -> str:
-    resolved = migration.status.resolved
-    return (resolved.target_node if resolved is not None else "") or migration.spec.target_node
 
 
 def _renamed(pod: Pod, name: str) -> Pod:

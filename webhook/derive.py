@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from policy import capacity, keys, values
+from policy import capacity, exchange, keys, values
 from policy.capacity import ANY, CapacityLabel, CapacityType, SpotTaint
+from policy.exchange import Exchange
 from policy.keys import Keys
 from webhook.objects import AnyObject, Class, Meta, Node, PodMigration
 from webhook.pod import NOTHING
@@ -86,15 +87,17 @@ def hostnames(nodes: Iterable[Node]) -> Mapping[str, str]:
 def migrations(seen: Iterable[PodMigration]) -> Mapping[tuple[str, str], tuple[Migration, ...]]:
     """Open moves without a replacement, by namespace and UID of the pod's controller, oldest first."""
     found: dict[tuple[str, str], list[Migration]] = {}
-    for one in seen:
-        move = migration(one)
+    known = tuple(seen)
+    traded = _exchanges(known)
+    for one in known:
+        move = migration(one, traded.get(one.metadata.namespace, ()))
         if move is not None:
             owner = one.status.resolved.owner if one.status.resolved else None
             found.setdefault((one.metadata.namespace, owner.uid if owner else ""), []).append(move)
     return {key: tuple(sorted(moves, key=lambda move: (move.started, move.id))) for key, moves in found.items()}
 
 
-def migration(seen: PodMigration) -> Migration | None:
+def migration(seen: PodMigration, traded: Iterable[Exchange] = ()) -> Migration | None:
     """An open move without a replacement; None once it is over, or before the migrator has looked at it.
 
     Who owns the pod is read from `status` alone: whoever may write a `spec` could name somebody else's.
@@ -108,10 +111,21 @@ def migration(seen: PodMigration) -> Migration | None:
         pod_name=seen.spec.pod_ref.name,
         pod_uid=resolved.pod_uid or seen.spec.pod_ref.uid,
         source=resolved.source_node,
-        target=resolved.target_node,
+        target=exchange.target(seen.metadata.name, resolved.target_node, traded),
         strategy=values.label_for_node(seen.spec.strategy) if seen.spec.strategy else "",
         started=started,
     )
+
+
+def _exchanges(seen: Iterable[PodMigration]) -> Mapping[str, list[Exchange]]:
+    """By namespace. A move that has ended keeps its word: the one it traded with may still be open."""
+    found: dict[str, list[Exchange]] = {}
+    for one in seen:
+        traded, landed = one.status.exchange, one.status.replacement
+        if traded is not None and landed:
+            record = Exchange(traded.migration, str(landed.get("node", "")), traded.target_node)
+            found.setdefault(one.metadata.namespace, []).append(record)
+    return found
 
 
 def _only(own: Mapping[str, str] | None, wanted: Iterable[str]) -> Mapping[str, str]:

@@ -89,6 +89,13 @@ class Resolved(_Part, frozen=True):
     target_node: str = ""
 
 
+class Traded(_Part, frozen=True):
+    """The move whose target a replacement took, and the one it has instead."""
+
+    migration: str = ""
+    target_node: str = ""
+
+
 class MoveStatus(_Part, frozen=True):
     """`status` of a PodMigration, which only the migrator writes."""
 
@@ -96,6 +103,7 @@ class MoveStatus(_Part, frozen=True):
     started_at: Time | None = None
     resolved: Resolved | None = None
     replacement: dict[str, Any] | None = None
+    exchange: Traded | None = None
 
 
 class PodMigration(_Part, frozen=True):

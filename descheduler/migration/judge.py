@@ -13,7 +13,7 @@ from descheduler import guards, memory, signs
 from descheduler.fit import Fitter
 from descheduler.guards import Context
 from descheduler.ledger import Ledger
-from descheduler.migration import world
+from descheduler.migration import replacement, world
 from descheduler.migration.world import Viewpoint, World
 from descheduler.picture import Picture
 from descheduler.proposal import Proposal, Urgency
@@ -83,8 +83,7 @@ class Judge:
         ):
             chosen = _chosen(source, context)
             return (chosen, tuple(found)) if isinstance(chosen, str) else ("", (*found, chosen))
-        resolved = migration.status.resolved
-        target = (resolved.target_node if resolved is not None else "") or migration.spec.target_node
+        target = replacement.goal(migration, context.state)
         if target and urgency is Urgency.VOLUNTARY:
             found.extend(_misfits(source, target, context.state))
         return "", tuple(found)

@@ -222,10 +222,9 @@ def _await_replacement(migration: PodMigration, world: World, now: datetime) -> 
     if found is not None and (
         claimed is None or claimed.uid != found.metadata.uid or claimed.node != found.node_name
     ):
-        return Write({"replacement": _replacement(found)})
+        return Write(_claim(migration, world, found))
     if found is not None and found.ready:
-        target = migration.status.resolved.target_node if migration.status.resolved is not None else ""
-        landed = {"onTarget": found.node_name == target} if target else {}
+        landed = {"onTarget": found.node_name == world.goal} if world.goal else {}
         return Write({"step": "Settle", "holder": world.holder, **landed})
     if world.namespace_terminating or (found is None and world.workload is None and _waited(migration, now)):
         return _end("Cancelled", "the workload was deleted; nothing replaces the pod", now)
@@ -312,8 +311,8 @@ def _replacement_marks(
     if resolved is not None:
         labels[ours.migrated_from] = values.label_for_node(resolved.source_node)
         annotations[ours.original_pod] = resolved.pod_uid
-        if resolved.target_node:
-            annotations[ours.migration_target] = resolved.target_node
+        if world.goal:
+            annotations[ours.migration_target] = world.goal
     annotations[ours.original_pod_name] = migration.spec.pod_ref.name
     return labels, annotations
 
@@ -355,8 +354,16 @@ def _id(migration: PodMigration) -> str:
     return values.label_for_node(migration.metadata.name)
 
 
-def _replacement(pod: Pod) -> dict[str, str]:
-    return {"name": pod.metadata.name, "uid": pod.metadata.uid, "node": pod.node_name}
+def _claim(migration: PodMigration, world: World, found: Pod) -> dict[str, Any]:
+    """The pod is the replacement; and if it took the target of a sibling, that one gets ours."""
+    claim: dict[str, Any] = {
+        "replacement": {"name": found.metadata.name, "uid": found.metadata.uid, "node": found.node_name}
+    }
+    if world.partner:
+        claim["exchange"] = {"migration": world.partner, "targetNode": world.goal}
+    elif migration.status.exchange is not None:
+        claim["exchange"] = None
+    return claim
 
 
 def _where(migration: PodMigration) -> str:

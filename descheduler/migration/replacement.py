@@ -2,17 +2,22 @@
 
 The webhook's labels are a hint made before anybody knew where the pod would land; this is the decision. A
 replacement is a pod of the same owner that came after the eviction was announced and that no other migration has.
-Of several it is the one that landed on the migration's target; the rest are given out by age.
+Of several it is the one that landed on the migration's target. One that landed on the target of a sibling move that
+is still to come is as good: the two trade targets. The rest are given out by age.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from cluster.objects import Pod, PodMigration
+from descheduler.migration import goals
+from descheduler.node_state import Key
 from descheduler.state import ClusterState
+from policy import exchange
+from policy.exchange import Exchange
 
 SKEW: Final = timedelta(seconds=5)
 """How far our clock may be ahead of the API server's, which stamps pods to the second."""
@@ -21,13 +26,39 @@ YOUNG: Final = timedelta(seconds=60)
 """Pods of the owner younger than this are named in the intent, so that clocks do not decide about them."""
 
 
-def find(migration: PodMigration, state: ClusterState) -> Pod | None:
+class Match(NamedTuple):
+    """A replacement, and the sibling move whose target it is on, if that is how it was found."""
+
+    pod: Pod
+    partner: str = ""
+
+
+def find(migration: PodMigration, state: ClusterState) -> Match | None:
     """The pod that stands in for the source of this migration; None as long as there is none on a node."""
     resolved = migration.status.resolved
     owner = resolved.owner if resolved is not None else None
     if owner is None:
         return None
-    return _claimed(migration, state) or _given_out(migration, state).get(migration.metadata.key)
+    claimed = _claimed(migration, state)
+    if claimed is not None:
+        traded = migration.status.exchange
+        return Match(claimed, traded.migration if traded is not None else "")
+    return _given_out(migration, state).get(migration.metadata.key)
+
+
+def goal(migration: PodMigration, state: ClusterState) -> str:
+    """Where the move goes by now. A trade counts from the moment a sibling's replacement is seen on our target, not
+    only when it is written down: a target that a sibling has filled up is no reason to call the move off.
+    """
+    recorded = goals.of(migration, state)
+    if migration.status.replacement is not None:
+        return recorded
+    seen = [
+        Exchange(match.partner, match.pod.node_name, goals.of(state.migrations[key], state))
+        for key, match in _given_out(migration, state).items()
+        if match.partner
+    ]
+    return exchange.target(migration.metadata.name, recorded, seen)
 
 
 def young_siblings(pod: Pod, state: ClusterState, now: datetime) -> tuple[str, ...]:
@@ -61,36 +92,69 @@ def _claimed(migration: PodMigration, state: ClusterState) -> Pod | None:
     return known if alive else None
 
 
-def _given_out(migration: PodMigration, state: ClusterState) -> dict[tuple[str, str], Pod]:
+def _given_out(migration: PodMigration, state: ClusterState) -> dict[Key, Match]:
     """All migrations of one owner are served together, so that none takes what belongs to another."""
-    waiting = sorted(_rivals(migration, state), key=lambda it: (_announced(it) or NEVER, it.metadata.name))
+    unserved = sorted(_rivals(migration, state), key=lambda it: (_announced(it) or NEVER, it.metadata.name))
+    waiting = [it for it in unserved if it.status.step == "AwaitReplacement"]
+    if not waiting:
+        return {}
     taken = {it.status.replacement.uid for it in state.migrations.values() if it.status.replacement is not None}
     free = {
         it.metadata.key: [pod for pod in candidates(it, state) if pod.node_name and pod.metadata.uid not in taken]
         for it in waiting
     }
-    given: dict[tuple[str, str], Pod] = {}
-    for on_target in (True, False):
-        for rival in waiting:
-            if rival.metadata.key in given:
-                continue
-            pod = next(
-                (it for it in free[rival.metadata.key] if not on_target or it.node_name == _target(rival)), None
-            )
-            if pod is not None:
-                given[rival.metadata.key] = pod
-                for others in free.values():
-                    others[:] = [it for it in others if it.metadata.uid != pod.metadata.uid]
-    return given
+    handout = _Handout(free, {it.metadata.key: goals.of(it, state) for it in unserved})
+    guided = [it for it in waiting if handout.targets[it.metadata.key]]
+    for rival in guided:
+        handout.give(rival, on=handout.targets[rival.metadata.key])
+    for rival in filter(_may_trade, guided):
+        handout.trade(rival, unserved)
+    for rival in waiting:
+        handout.give(rival)
+    return handout.given
+
+
+class _Handout:
+    """Who got which pod so far, and what is left."""
+
+    def __init__(self, free: dict[Key, list[Pod]], targets: dict[Key, str]) -> None:
+        self._free = free
+        self.targets = targets
+        self.given: dict[Key, Match] = {}
+
+    def give(self, rival: PodMigration, *, on: str = "", partner: str = "") -> bool:
+        """The oldest pod on that node, or on any, unless the migration has one already."""
+        key = rival.metadata.key
+        pod = next((it for it in self._free[key] if it.node_name == (on or it.node_name)), None)
+        if pod is None or key in self.given:
+            return False
+        self.given[key] = Match(pod, partner)
+        for others in self._free.values():
+            others[:] = [it for it in others if it.metadata.uid != pod.metadata.uid]
+        return True
+
+    def trade(self, rival: PodMigration, siblings: Iterable[PodMigration]) -> None:
+        """A pod on the target of a sibling that has none."""
+        for other in siblings:
+            on = self.targets[other.metadata.key]
+            alone = other.metadata.key not in self.given and other is not rival
+            if alone and on and self.give(rival, on=on, partner=other.metadata.name):
+                self.targets[other.metadata.key] = self.targets[rival.metadata.key]
+                return
+
+
+def _may_trade(migration: PodMigration) -> bool:
+    """Pods of a StatefulSet are not alike."""
+    resolved = migration.status.resolved
+    return resolved is not None and resolved.owner is not None and resolved.owner.kind != "StatefulSet"
 
 
 def _rivals(migration: PodMigration, state: ClusterState) -> Iterator[PodMigration]:
-    """Open migrations of the same owner that wait for a replacement, this one included."""
+    """Open migrations of the same owner that have no replacement yet, this one included."""
     wanted = _owner_uid(migration)
     for other in state.open_migrations():
-        status = other.status
-        waits = status.step == "AwaitReplacement" and _claimed(other, state) is None
-        if waits and _owner_uid(other) == wanted:
+        unserved = other.status.resolved is not None and _claimed(other, state) is None
+        if unserved and _owner_uid(other) == wanted:
             yield other
 
 
@@ -128,7 +192,3 @@ def _source_uid(migration: PodMigration) -> str:
 def _owner_uid(migration: PodMigration) -> str:
     resolved = migration.status.resolved
     return resolved.owner.uid if resolved is not None and resolved.owner is not None else ""
-
-
-def _target(migration: PodMigration) -> str:
-    return migration.status.resolved.target_node if migration.status.resolved is not None else ""

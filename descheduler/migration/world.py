@@ -28,6 +28,10 @@ class World:
     workload: Workload | None
     """The controller at the top as it is now; None if there is none, or no longer."""
     replacement: Pod | None
+    partner: str = ""
+    """The sibling move whose target the replacement is on."""
+    goal: str = ""
+    """Where the replacement should be by now."""
     pending: int = 0
     """Pods of the owner that have no node yet: the replacement may be among them."""
     ready: int = 0
@@ -91,6 +95,7 @@ def look(
     namespace = state.namespaces.get(migration.metadata.namespace)
     found = workload_of(migration, state)
     source = source_of(migration, state)
+    match = replacement.find(migration, state)
     siblings = [pod for _, pod in state.siblings(found)] if found is not None else []
     return World(
         keys=by.keys,
@@ -98,7 +103,9 @@ def look(
         holder=by.holder,
         source=source,
         workload=found,
-        replacement=replacement.find(migration, state),
+        replacement=match.pod if match is not None else None,
+        partner=match.partner if match is not None else "",
+        goal=replacement.goal(migration, state),
         pending=sum(1 for pod in siblings if not pod.node_name),
         ready=sum(1 for pod in siblings if pod.ready and pod.metadata.deletion_timestamp is None),
         wanted=found.replicas if found is not None else None,

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from cluster.objects import Pod, PodMigration
-from descheduler.migration import machine, replacement, world
+from descheduler.migration import machine, world
 from descheduler.migration.actions import Action, Adopt, Done, Evict, MarkPod, MarkWorkload, Release, Wait, Write
 from descheduler.proposal import Urgency
 from descheduler.reasons import Code, Reason
@@ -240,28 +240,6 @@ def test_lost_steps_and_lost_answers_change_nothing(seed: int) -> None:
     assert [effect for effect in made.effects if effect.startswith("evict")] == ["evict web-old"]
     assert len(made.state.pods) == 2
     assert marks(made) == []
-
-
-def test_two_moves_of_one_owner_each_get_the_replacement_on_their_target() -> None:
-    created = START + timedelta(seconds=2)
-    status = {"phase": "InProgress", "step": "AwaitReplacement", "startedAt": "2026-06-01T12:00:00Z"}
-
-    def move(name: str, target: str, at: str) -> Any:
-        owner = build.owner("ReplicaSet", "web-5f")
-        resolved = {"owner": owner, "targetNode": target, "podUid": f"gone-{name}"}
-        intent = {"at": at, "known": []}
-        return build.thing(
-            "PodMigration",
-            name,
-            spec={"podRef": {"name": f"gone-{name}"}},
-            status={**status, "resolved": resolved, "intent": intent},
-        )
-
-    first = move("m1", "b", "2026-06-01T12:00:00Z")
-    second = move("m2", "c", "2026-06-01T12:00:01Z")
-    made = build.state(first, second, replica("n1", on="c", created=created), replica("n2", on="d", created=created))
-    found = [replacement.find(it, made) for it in (first, second)]
-    assert [pod.metadata.name if pod else None for pod in found] == ["n2", "n1"]
 
 
 def test_past_an_announced_eviction_nothing_calls_the_move_off() -> None:
