@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor as Pool
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,7 +15,8 @@ from typing import Final, Protocol
 
 from cluster import errors
 from cluster.objects import PodMigration
-from descheduler import memory, plan
+from descheduler import gauges, memory, plan
+from descheduler.gauges import Reading
 from descheduler.migration import leftovers
 from descheduler.migration.leftovers import Leftover
 from descheduler.migration.migrator import Migrator
@@ -46,6 +47,7 @@ class Teller(Protocol):
     """Who tells people."""
 
     def planned(self, plan: Plan, seconds: float, now: datetime) -> None: ...
+    def gauged(self, readings: Iterable[Reading]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class Loop:
         self._parts = parts
         self._created: queue.SimpleQueue[PodMigration | None] = queue.SimpleQueue()
         self._creating = 0
+        self._led = False
         self._planned_at: datetime | None = None
         self._planned_for: tuple[int, Settings] | None = None
         self._cleared_at: datetime | None = None
@@ -84,13 +87,20 @@ class Loop:
         parts = self._parts
         self._adopt(state)
         if not parts.leading():
+            self._resign()
             return None
+        self._led = True
         now = parts.wall()
         due = parts.migrator.turn(state, now)
         next_plan = self._plan(state, now)
         self._clear(state, now)
         soonest = min(due or next_plan, next_plan, self._sweep(state, now))
         return max(0.0, (soonest - now).total_seconds())
+
+    def _resign(self) -> None:
+        if self._led:
+            self._led = False
+            self._parts.teller.gauged(gauges.none())
 
     def _adopt(self, state: ClusterState) -> None:
         """What was created is known at once, so that the next plan counts with it."""
@@ -118,6 +128,7 @@ class Loop:
         made = plan.make(state, settings, now, self._parts.usage())
         self._planned_at, self._planned_for, self.last = now, (state.changes, settings), made
         self._parts.teller.planned(made, self._parts.clock() - began, now)
+        self._parts.teller.gauged(gauges.read(state, made, settings, now))
         if settings.mode is Mode.OBSERVE or self._parts.stopped():
             return
         for move in made.moves:

@@ -32,6 +32,7 @@ from cluster.term import Callbacks, ClusterLease, Term
 from descheduler import publish, sync
 from descheduler.brake import Brake
 from descheduler.loop import Loop, Parts
+from descheduler.measuring import Measuring, MetricsApi
 from descheduler.migration.executor import MANAGER, REQUEST_SECONDS, Executor
 from descheduler.migration.judge import Judge
 from descheduler.migration.leftovers import Leftover
@@ -104,6 +105,7 @@ class Descheduler:
             wake=self._wake,
             runtime=runtime,
         )
+        self._measuring = Measuring(MetricsApi(self._acting), lambda: self._settings, runtime=runtime)
         teller = Teller(self._recorder, runtime.meter, runtime.log)
         judge = Judge(lambda: self._settings, self._brake.why, holder=identity)
         executor = Executor(self._acting, keys.under(settings.label_prefix))
@@ -118,7 +120,7 @@ class Descheduler:
                 settings=lambda: self._settings,
                 stopped=self._brake.why,
                 leading=self._leading,
-                usage=lambda: None,
+                usage=self._measuring.usage,
                 clock=runtime.clock,
                 wall=runtime.wall,
             )
@@ -134,6 +136,7 @@ class Descheduler:
         """Begin to watch and to stand for election."""
         self._recorder.start()
         self._brake.start()
+        self._measuring.start()
         if self._follow is not None:
             self._follow.start()
         self.live.start()
@@ -145,6 +148,7 @@ class Descheduler:
         if self._follow is not None:
             self._follow.stop()
         self._brake.stop()
+        self._measuring.stop()
         self.live.stop()
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._recorder.stop(STOP_SECONDS / 2)

@@ -199,6 +199,7 @@ class Live:
             again = self._turn(self._state)
         except Exception as error:  # noqa: BLE001 - outermost place of the thread
             self._tell(error)
+            self._runtime.meter.inc(Metric.PASSES_FAILED)
             again = AFTER_ERROR_SECONDS
         self._pace.took(began, self._runtime.clock(), again)
 

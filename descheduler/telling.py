@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final, Protocol
 
 from cluster.eventlog import Severity, Subject, Topic
 from cluster.objects import Pod, PodMigration
 from descheduler import memory
+from descheduler.gauges import Reading
 from descheduler.migration.actions import Action, Evict, Write
 from descheduler.migration.executor import Done, Outcome
 from descheduler.migration.machine import ENDED, Failure
@@ -60,12 +62,18 @@ class Teller:
             for code in {reason.code.value for reason in refusal.reasons}:
                 self._meter.inc(Metric.REFUSALS, strategy=refusal.strategy, reason=code)
             self._tell_refusal(refusal)
-        for strategy, count in plan.summary.by_strategy.items():
+        asked = Counter((*(it.strategy for it in plan.moves), *(it.strategy for it in plan.refusals)))
+        for strategy, count in asked.items():
             self._meter.inc(Metric.PROPOSALS, count, strategy=strategy)
         if plan.moves or plan.refusals:
             self._log.emit(
                 Log.PASS_FINISHED, seconds=round(seconds, 4), moves=len(plan.moves), refusals=len(plan.refusals)
             )
+
+    def gauged(self, readings: Iterable[Reading]) -> None:
+        """How things stand."""
+        for reading in readings:
+            self._meter.set(reading.metric, reading.value, **reading.labels)
 
     def _tell_refusal(self, refusal: Refusal) -> None:
         """Only what is new: the codes, not the sentences, whose numbers change from pass to pass."""
@@ -96,6 +104,8 @@ class Teller:
         if isinstance(action, Evict):
             source = migration.status.resolved.source_node if migration.status.resolved is not None else ""
             log.emit(Log.EVICTED, sourceNode=source, strategy=_strategy(migration))
+        if isinstance(action, Write) and action.late:
+            self._meter.inc(Metric.STEP_TIMEOUTS, step=migration.status.step or "Guard")
         if isinstance(action, Write) and action.event:
             word, _, note = action.event.partition(" ")
             self._record(migration, TOPICS[word], note)

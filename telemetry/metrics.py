@@ -110,6 +110,8 @@ class Metric(enum.Enum):
     STEP_TIMEOUTS = _counter("step_timeouts_total", "Steps of migrations that ran out of time.", step="step")
     ROLLBACKS = _counter("rollbacks_total", "Migrations rolled back.", step="step")
     EVICTIONS_BLOCKED = _counter("evictions_blocked_total", "Evictions refused for now because of a disruption budget.")
+    REPLACEMENTS_AWAITED = _gauge("replacements_awaited", "Pods that were evicted and whose replacement is not Ready yet.")
+    WORKLOADS_RESTING = _gauge("workloads_resting", "Workloads that are left alone for a while after a move that did not help.")
     NODES = _gauge("nodes", "Nodes known, by capacity type.", capacity="capacity")
     NODES_SIGNALLED = _gauge("nodes_signalled", "Nodes under maintenance or interruption.", capacity="capacity")
     IMBALANCE = _gauge("imbalance_ratio", "Load of the fullest node over the mean load.")

@@ -24,6 +24,8 @@ class Write:
     status: Mapping[str, Any]
     event: str = ""
     """What to tell people, if this is worth an Event; the first word is its reason."""
+    late: bool = False
+    """The step ran out of time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ it is done. Until the eviction a move can be called off and leaves nothing behin
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -234,7 +234,7 @@ def _await_replacement(migration: PodMigration, world: World, now: datetime) -> 
     if late > now:
         return Wait(late, "the replacement is not Ready yet" if found is not None else "no replacement yet")
     what = f"replacement {found.metadata.name} is not Ready" if found is not None else "no replacement is on a node"
-    return _end("Failed", f"{what} after {world.settings.migrations.ready_timeout}", now)
+    return replace(_end("Failed", f"{what} after {world.settings.migrations.ready_timeout}", now), late=True)
 
 
 def _settle(migration: PodMigration, world: World, now: datetime) -> Action:

@@ -1,0 +1,230 @@
+"""What the loop does with a plan: carries it out, or only tells it; and what a scraper sees of that."""
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from cluster import errors
+from cluster.eventlog import Subject, Topic
+from cluster.objects import NodeMetrics, PodMetrics, PodMigration
+from descheduler import gauges, measuring, plan, publish
+from descheduler.loop import Loop, Parts
+from descheduler.measuring import Answer, Measuring
+from descheduler.migration.executor import Done
+from descheduler.migration.judge import Judge
+from descheduler.migration.migrator import Migrator
+from descheduler.proposal import Move
+from descheduler.state import ClusterState
+from descheduler.telling import Teller
+from policy.settings import Mode, Settings
+from policy.settings_moves import Limits
+from policy.settings_strategies import ResourceOptimization, Strategies, UsageSource
+from telemetry.logs import Logger
+from telemetry.meter import Meter
+from telemetry.metrics import Metric
+from tests.unit.cluster.surroundings import World
+from tests.unit.descheduler import build
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+ACTING = Settings(enabled_strategies=("LoadBalancing",), limits=Limits(min_pod_age=timedelta()))
+
+
+class AtOnce(Executor):
+    """Does what it is given at once."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(fn(*args, **kwargs))
+        return done
+
+
+@dataclass
+class Told:
+    """Keeps Events."""
+
+    reasons: list[tuple[str, str]] = field(default_factory=list)
+
+    def record(self, subject: Subject, topic: Topic, note: str, *, related: Subject | None = None) -> bool:
+        self.reasons.append((subject.kind, topic.reason))
+        return True
+
+
+@dataclass
+class Desk:
+    """A loop on a state without a cluster."""
+
+    state: ClusterState
+    settings: Settings = ACTING
+    stopped: str = ""
+    leading: bool = True
+    created: list[str] = field(default_factory=list)
+    told: Told = field(default_factory=Told)
+    meter: Meter = field(default_factory=lambda: Meter(strict=True))
+    loop: Loop = field(init=False)
+
+    def __post_init__(self) -> None:
+        log = Logger(lambda _: None, now=lambda: NOW, strict=True)
+        teller = Teller(self.told, self.meter, log)
+        judge = Judge(lambda: self.settings, lambda: self.stopped, holder="one")
+        migrator = Migrator(lambda *_: Done(), judge, teller, pool=AtOnce(), wake=lambda: None)
+        self.loop = Loop(
+            Parts(
+                migrator=migrator,
+                api=self,
+                teller=teller,
+                pool=AtOnce(),
+                wake=lambda: None,
+                settings=lambda: self.settings,
+                stopped=lambda: self.stopped,
+                leading=lambda: self.leading,
+                usage=lambda: None,
+                clock=lambda: 0.0,
+                wall=lambda: NOW,
+            )
+        )
+
+    def create(self, move: Move, now: datetime) -> PodMigration:
+        self.created.append(move.pod.metadata.name)
+        made: PodMigration = build.decode(build.merged(publish.body(move, now), {"metadata": META}))
+        return made
+
+    def delete(self, migration: PodMigration) -> None:
+        raise AssertionError("nothing has ended")
+
+
+META = {"namespace": "default", "uid": "u", "resourceVersion": "1"}
+
+
+def uneven() -> ClusterState:
+    """Four pods of a tenth each on one node, nothing on the other."""
+    pods = [build.pod(f"p{number}", on="a", of=build.owner("ReplicaSet", "web"), cpu="400m") for number in range(4)]
+    bare = build.pod("bare", on="a", cpu="100m")
+    nodes = [build.node("a", spot=False), build.node("b", spot=False), build.node("s", spot=True)]
+    return build.state(*nodes, *pods, bare, build.thing("ReplicaSet", "web", spec={"replicas": 4}))
+
+
+ACTS = {
+    "enforce": (ACTING, "", True),
+    "observe": (msgspec.structs.replace(ACTING, mode=Mode.OBSERVE), "", False),
+    "emergency stop": (ACTING, "somebody pulled it", False),
+}
+
+
+@pytest.mark.parametrize(("settings", "stopped", "acts"), ACTS.values(), ids=ACTS.keys())
+def test_the_same_plan_is_made_and_told_whether_it_is_carried_out_or_not(
+    settings: Settings, stopped: str, acts: bool
+) -> None:
+    desk = Desk(uneven(), settings, stopped)
+    desk.loop.turn(desk.state)
+    assert desk.loop.last is not None
+    moves = [it.pod.metadata.name for it in desk.loop.last.moves]
+    assert len(moves) == 2
+    assert desk.created == (moves if acts else [])
+    assert desk.meter.read(Metric.PASS_SECONDS) == 1
+    refused = len(desk.loop.last.refusals)
+    assert desk.meter.read(Metric.PROPOSALS, strategy="LoadBalancing") == 2 + refused
+    assert desk.meter.read(Metric.IMBALANCE) == pytest.approx(3.0)
+
+
+def test_who_no_longer_leads_takes_its_numbers_back() -> None:
+    desk = Desk(uneven())
+    desk.loop.turn(desk.state)
+    assert desk.meter.read(Metric.NODES, capacity="on-demand") == 2
+    desk.leading = False
+    assert desk.loop.turn(desk.state) is None
+    assert desk.meter.read(Metric.NODES, capacity="on-demand") == 0
+    assert desk.meter.read(Metric.IMBALANCE) == 0
+
+
+def test_gauges() -> None:
+    ended = {"phase": "Failed", "finishedAt": "2026-06-01T11:59:00Z", "resolved": {"workload": {"uid": "w"}}}
+    state = build.state(
+        build.node("a", spot=True),
+        build.node("b", spot=False, labels={"scheduler.alpha.kubernetes.io/maintenance": "true"}),
+        build.node("c"),
+        build.thing("PodMigration", "new"),
+        build.thing("PodMigration", "m1", status={"phase": "InProgress", "step": "AwaitReplacement"}),
+        build.thing("PodMigration", "m2", status={"phase": "InProgress", "step": "Mark"}),
+        build.thing("PodMigration", "m3", status=ended),
+    )
+    made = plan.make(state, ACTING, NOW)
+    found = {(it.metric, *it.labels.values()): it.value for it in gauges.read(state, made, ACTING, NOW)}
+    assert {key: value for key, value in found.items() if value} == {
+        (Metric.NODES, "spot"): 1,
+        (Metric.NODES, "on-demand"): 1,
+        (Metric.NODES, "unknown"): 1,
+        (Metric.NODES_SIGNALLED, "on-demand"): 1,
+        (Metric.MIGRATIONS_OPEN, "Pending"): 1,
+        (Metric.MIGRATIONS_OPEN, "InProgress"): 2,
+        (Metric.REPLACEMENTS_AWAITED,): 1,
+        (Metric.WORKLOADS_RESTING,): 1,
+        (Metric.IMBALANCE,): 1,
+    }
+    assert {(it.metric, *it.labels.values()) for it in gauges.none()} == set(found), "the same series"
+
+
+@dataclass
+class Measured:
+    """Answers, or does not."""
+
+    problem: Exception | None = None
+    asked: int = 0
+
+    def ask(self) -> Answer:
+        self.asked += 1
+        if self.problem is not None:
+            raise self.problem
+        node = {
+            "metadata": {"name": "a"},
+            "timestamp": "2026-06-01T11:59:50Z",
+            "usage": {"cpu": "3", "memory": "1Gi"},
+        }
+        container = {"name": "main", "usage": {"cpu": "2", "memory": "1Mi"}}
+        pod = {"metadata": {"name": "p", "namespace": "default"}, "containers": [container]}
+        return Answer((msgspec.convert(node, NodeMetrics),), (msgspec.convert(pod, PodMetrics),))
+
+
+def measured(source: Measured, settings: Settings = Settings()) -> Measuring:  # noqa: B008 - a frozen value
+    return Measuring(source, lambda: settings, runtime=World().runtime)
+
+
+def test_what_was_measured_reaches_the_strategies() -> None:
+    made = measured(Measured())
+    assert made.usage() is None
+    made.ask()
+    found = made.usage()
+    assert found is not None
+    assert found.node("a") == (3000, 1 << 30)
+    assert found.pod(("default", "p")) == (2000, 1 << 20)
+    assert found.age("a", NOW) == timedelta(seconds=10)
+
+
+def test_a_cluster_without_metrics_is_an_ordinary_one() -> None:
+    made = measured(Measured(errors.NotFound("no such resource", status=404)))
+    made.ask()
+    assert made.usage() is None
+
+
+def source(chosen: UsageSource) -> Settings:
+    return Settings(strategies=Strategies(resource_optimization=ResourceOptimization(source=chosen)))
+
+
+WANTED = {
+    "by default": (Settings(), True),
+    "another strategy": (ACTING, False),
+    "requests": (source(UsageSource.REQUESTS), False),
+    "metrics": (source(UsageSource.METRICS), True),
+}
+
+
+@pytest.mark.parametrize(("settings", "expected"), WANTED.values(), ids=WANTED.keys())
+def test_nobody_is_asked_for_what_nobody_uses(settings: Settings, expected: bool) -> None:
+    assert measuring.wanted(settings) is expected
+    asked = Measured()
+    measured(asked, settings).ask()
+    assert asked.asked == int(expected)
