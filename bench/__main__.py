@@ -5,9 +5,10 @@ import sys
 from pathlib import Path
 
 from bench import decode, plan
+from bench.quality import __main__ as quality
 from bench.webhook import __main__ as webhook
 
-BENCHMARKS = {"decode": decode.main, "plan": plan.main, "webhook": webhook.main}
+BENCHMARKS = {"decode": decode.main, "plan": plan.main, "quality": quality.main, "webhook": webhook.main}
 
 
 def main() -> int:

@@ -1,0 +1,188 @@
+"""A control plane with the product in it, on which scenes are laid out, played and cleared away again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich.console import Console
+
+from bench import peer
+from bench.quality import scene
+from bench.quality.scene import Line, Scene, Sizes
+from testbed import api, bed, binaries, install, objects, process, progress
+from testbed.api import Api, ApiError, Object
+from testbed.bed import ControlPlane
+from testbed.waiting import eventually
+
+SYSTEM, NAMESPACE = "spotshift-system", "quality"
+INTERVAL_SECONDS = 2
+PATIENCE_SECONDS = 180.0
+SETTINGS: dict[str, Any] = {
+    "apiVersion": "spotshift.dev/v1alpha1",
+    "kind": "Policy",
+    "reschedulingInterval": f"{INTERVAL_SECONDS}s",
+    "enabledStrategies": ["LoadBalancing"],
+    "limits": {"minPodAge": "0s"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Nodes, and the product waiting in `mode: observe`."""
+
+    running: ControlPlane
+    kube: Api
+    sizes: Sizes
+
+    def mode(self, mode: str) -> None:
+        """Say whether the product may act."""
+        text = yaml.safe_dump({**SETTINGS, "mode": mode})
+        self.kube.patch("configmaps", "spotshift-settings", {"data": {"settings.yaml": text}}, SYSTEM)
+
+    def lay_out(self, wanted: Scene, *, prefers_hot: bool) -> None:
+        """Bind every pod to its node by hand. The nodes are cordoned meanwhile, so that the scheduler does not."""
+        self._cordon(cordoned=True)
+        for workload in wanted.workloads:
+            self.kube.create("deployments", workload.body(prefers_hot=prefers_hot), NAMESPACE)
+        found = eventually(
+            lambda: self.kube.list("pods", NAMESPACE),
+            until=lambda pods: len(pods) == wanted.pods,
+            timeout=PATIENCE_SECONDS,
+            what="all pods",
+        )
+        by_app: dict[str, list[str]] = {}
+        for pod in found:
+            by_app.setdefault(pod["metadata"]["labels"]["app"], []).append(pod["metadata"]["name"])
+        pairs = [pair for it in wanted.workloads for pair in zip(by_app[it.name], it.nodes, strict=True)]
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda pair: self._bind(*pair), pairs))
+        self._cordon(cordoned=False)
+        eventually(
+            lambda: self.kube.list("pods", NAMESPACE),
+            until=lambda pods: len(pods) == wanted.pods and all(map(objects.is_ready, pods)),
+            timeout=PATIENCE_SECONDS,
+            interval=0.5,
+            what="all pods Ready",
+        )
+
+    def clear(self) -> None:
+        """Remove workloads, pods and the records of moves."""
+
+        def left() -> int:
+            for resource in ("deployments", "replicasets", "pods", "podmigrations"):
+                now = {"gracePeriodSeconds": 0} if resource == "pods" else {}
+                where = api.path(resource, None, NAMESPACE)
+                self.kube.request("DELETE", where, body={"kind": "DeleteOptions", **now})
+            return len(self.kube.list("pods", NAMESPACE)) + len(self.kube.list("podmigrations", NAMESPACE))
+
+        eventually(left, until=lambda count: count == 0, timeout=PATIENCE_SECONDS, interval=0.5, what="an end")
+
+    def moves(self) -> list[Object]:
+        """The product's own records."""
+        return self.kube.list("podmigrations", NAMESPACE)
+
+    def stop(self, prefix: str) -> None:
+        """Scale a Deployment of the product to nothing: its processes end, the rest of it stays."""
+        found = [child for name, child in process.running(self.running.home) if name.startswith(prefix)]
+        process.stop(found, grace_seconds=5)
+
+    @contextmanager
+    def peer(self, line: Line) -> Iterator[None]:
+        """The sigs descheduler with the same goal, as often and with as many evictions from one node at a time."""
+        policy = self.running.home / "peer.yaml"
+        policy.write_text(yaml.safe_dump(_peer_policy(line)))
+        command = [str(peer.ensure()), f"--kubeconfig={self.running.kubeconfig}", f"--policy-config-file={policy}"]
+        command += [f"--descheduling-interval={INTERVAL_SECONDS}s", "--secure-port=0"]
+        with (self.running.home / "peer.log").open("a") as log:
+            child = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            yield
+        finally:
+            child.terminate()
+            child.wait(30)
+
+    def _bind(self, pod: str, node: str) -> None:
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": pod, "namespace": NAMESPACE},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        self.kube.request("POST", api.path("pods", pod, NAMESPACE) + "/binding", body=body)
+
+    def _cordon(self, *, cordoned: bool) -> None:
+        for name in scene.names(self.sizes):
+            self.kube.patch("nodes", name, {"spec": {"unschedulable": cordoned or None}})
+
+
+def _peer_policy(line: Line) -> dict[str, Any]:
+    under, over = int(line.mean), int(line.target)
+    args = {"thresholds": dict.fromkeys(("cpu", "memory"), under)}
+    args["targetThresholds"] = dict.fromkeys(("cpu", "memory"), over)
+    profile = {
+        "name": "balance",
+        "pluginConfig": [
+            {"name": "DefaultEvictor", "args": {"nodeFit": True}},
+            {"name": "LowNodeUtilization", "args": args},
+        ],
+        "plugins": {"balance": {"enabled": ["LowNodeUtilization"]}},
+    }
+    return {
+        "apiVersion": "descheduler/v1alpha2",
+        "kind": "DeschedulerPolicy",
+        "maxNoOfPodsToEvictPerNode": 5,
+        "maxNoOfPodsToEvictTotal": 10,
+        "profiles": [profile],
+    }
+
+
+@contextmanager
+def stage(sizes: Sizes) -> Iterator[Stage]:
+    """Everything up; gone afterwards."""
+    found = binaries.ensure(os.environ, report=progress.BuildProgress(Console(stderr=True)))
+    with tempfile.TemporaryDirectory(prefix="spotshift-quality-") as name:
+        home = Path(name) / "bed"
+        started = bed.up(home, found, owner=os.getpid())
+        try:
+            kube = started.api()
+            bed.add_nodes(kube, scene.nodes(sizes))
+            _remember_image(kube, scene.names(sizes)[: sizes.hot])
+            kube.create("namespaces", {"metadata": {"name": NAMESPACE}})
+            install.install(started, tell=lambda _: None)
+            made = Stage(started, kube, sizes)
+            made.mode("observe")
+            yield made
+        finally:
+            bed.down(home)
+
+
+def _remember_image(kube: Api, hot: Sequence[str]) -> None:
+    """The full nodes have the image of every pod; the others would have to pull it."""
+    image = {"names": [scene.IMAGE, f"docker.io/library/{scene.IMAGE}"], "sizeBytes": scene.IMAGE_BYTES}
+    for name in hot:
+        kube.patch("nodes", name, {"status": {"images": [image]}}, subresource="status")
+
+
+def wait_quiet(quiet: Any, *, seconds: float, timeout: float) -> float:
+    """Until `quiet` has held for so long; when it began to hold, from now, or the timeout if it never did."""
+    began = time.monotonic()
+    since: float | None = None
+    while (now := time.monotonic()) < began + timeout:
+        held = False
+        with suppress(ApiError):
+            held = bool(quiet())
+        since = (since or now) if held else None
+        if since is not None and now - since >= seconds:
+            return since - began
+        time.sleep(0.25)
+    return timeout
