@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from cluster import errors
 from cluster.objects import PodMigration
-from descheduler import gauges, memory, plan
+from descheduler import gauges, maintenance, memory, plan
 from descheduler.gauges import Reading
 from descheduler.migration import leftovers
 from descheduler.migration.leftovers import Leftover
@@ -23,6 +23,7 @@ from descheduler.migration.migrator import Migrator
 from descheduler.plan import Plan
 from descheduler.proposal import Move
 from descheduler.state import ClusterState
+from descheduler.upkeep import Upkeep
 from descheduler.usage import Usage
 from policy import keys
 from policy.settings import Mode, Settings
@@ -55,6 +56,7 @@ class Parts:
     """What the loop works with."""
 
     migrator: Migrator
+    upkeep: Upkeep
     api: Api
     teller: Teller
     pool: Pool
@@ -91,10 +93,11 @@ class Loop:
             return None
         self._led = True
         now = parts.wall()
+        kept = parts.upkeep.turn(state, self.last, now)
         due = parts.migrator.turn(state, now)
         next_plan = self._plan(state, now)
         self._clear(state, now)
-        soonest = min(due or next_plan, next_plan, self._sweep(state, now))
+        soonest = min(due or next_plan, kept or next_plan, next_plan, self._sweep(state, now))
         return max(0.0, (soonest - now).total_seconds())
 
     def _resign(self) -> None:
@@ -131,7 +134,7 @@ class Loop:
         self._parts.teller.gauged(gauges.read(state, made, settings, now))
         if settings.mode is Mode.OBSERVE or self._parts.stopped():
             return
-        for move in made.moves:
+        for move in maintenance.sendable(made.moves, state):
             self._creating += 1
             self._parts.pool.submit(self._create, move, now)
 

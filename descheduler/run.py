@@ -40,6 +40,7 @@ from descheduler.migration.migrator import Migrator
 from descheduler.proposal import Move
 from descheduler.sync import Live
 from descheduler.telling import Teller
+from descheduler.upkeep import ClusterWrites, Surroundings, Upkeep
 from policy import convert, keys, settings_load
 from policy.mistakes import InvalidSettings
 from policy.settings import Settings
@@ -110,9 +111,23 @@ class Descheduler:
         judge = Judge(lambda: self._settings, self._brake.why, holder=identity)
         executor = Executor(self._acting, keys.under(settings.label_prefix))
         migrator = Migrator(executor.perform, judge, teller, pool=self._pool, wake=self._wake, leading=self._leading)
+        upkeep = Upkeep(
+            ClusterWrites(self._acting),
+            Surroundings(
+                settings=lambda: self._settings,
+                stopped=self._brake.why,
+                leading=self._leading,
+                pool=self._pool,
+                wake=self._wake,
+                recorder=self._recorder,
+                meter=runtime.meter,
+                log=runtime.log,
+            ),
+        )
         self.loop = Loop(
             Parts(
                 migrator=migrator,
+                upkeep=upkeep,
                 api=ClusterMoves(self._acting, executor),
                 teller=teller,
                 pool=self._pool,

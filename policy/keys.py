@@ -84,6 +84,12 @@ class Keys:
     Deployment hands down to its ReplicaSets and never takes back."""
     maintenance_status: str
     """Node annotation: how far its drain is."""
+    maintenance_remaining: str
+    """Node annotation: which pods are still on it, and why."""
+    maintenance_since: str
+    """Node annotation: when it took its place among the nodes that are to be drained."""
+    maintenance_deadline: str
+    """Node annotation: by when it has to be empty."""
     draining: str
     """Node taint while we empty the node."""
     emergency_stop: str

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import msgspec
 
-from policy.settings_types import Group, Interval, Url, Wait, Weight, WholePercent
+from policy.settings_types import Group, Interval, Limit, Url, Wait, Weight, WholePercent
 
 
 class OnDeadline(StrEnum):
-    """What happens to pods that could not be evicted when an interrupted node is about to go."""
+    """What happens to pods that a budget still holds when their node has to be empty."""
 
     RESPECT = "respect"
     DELETE = "delete"
@@ -59,6 +59,11 @@ class NodeMaintenance(Group, frozen=True, kw_only=True):
     """`wait` or `evict` pods that fit nowhere. Evicting lets an autoscaler see them, and needs one."""
     job_timeout: Wait = timedelta(hours=1)
     """How long a drain waits for Jobs to finish by themselves."""
+    max_nodes: Limit = 1
+    """Nodes that are emptied at the same time; all that ask for it are cordoned at once. One disturbs least."""
+    on_deadline: OnDeadline = OnDeadline.RESPECT
+    """`respect` budgets that still refuse an eviction when the node's deadline annotation has passed, or `delete` the
+    pod past them, for which the component manifests/components/delete gives the right."""
 
 
 class LoadBalancing(Group, frozen=True, kw_only=True):

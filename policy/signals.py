@@ -1,14 +1,16 @@
 """What the signs on a node ask of us, with the deadline where one is known.   Reads only; decides nothing."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import Final, Protocol
 
 from policy import values
 from policy.keys import Keys
 from policy.reasons import Malformed
 from policy.signal_table import ANY, ROWS, Clock, Kind, Place, SignalRow
+
+DEADLINE_FORMAT: Final = "a time such as 2026-07-01T18:00:00Z, or Unix seconds"
 
 
 class Taint(Protocol):
@@ -87,15 +89,38 @@ class _Sign:
 
 def read(node: NodeSigns, *, keys: Keys, now: datetime, table: Sequence[SignalRow] = ROWS) -> tuple[Signal, ...]:
     """Every signal of the node, our own label first, then in the order of the table."""
-    own = (SignalRow(Kind.MAINTENANCE, Place.LABEL, keys.maintenance, "true"),)
-    return tuple(_signal(row, sign, now) for row in own + tuple(table) for sign in _matching(row, node))
+    own = SignalRow(Kind.MAINTENANCE, Place.LABEL, keys.maintenance, "true")
+    ours = tuple(_timed(_signal(own, sign, now), node, keys) for sign in _matching(own, node))
+    return ours + tuple(_signal(row, sign, now) for row in table for sign in _matching(row, node))
 
 
 def mistakes(node: NodeSigns, *, keys: Keys) -> tuple[Malformed, ...]:
-    """A maintenance label with another value than `true`: its author must hear that nothing will happen."""
-    value = node.labels.get(keys.maintenance)
+    """A maintenance label with another value than `true`, a deadline that is no time: their author must hear that
+    nothing will come of them.
+    """
+    value, limit = node.labels.get(keys.maintenance), node.annotations.get(keys.maintenance_deadline)
     parsed = True if value is None else values.maintenance(keys.maintenance, value)
-    return (parsed,) if isinstance(parsed, Malformed) else ()
+    found: tuple[Malformed, ...] = (parsed,) if isinstance(parsed, Malformed) else ()
+    if limit is not None and instant(limit) is None:
+        found += (Malformed(keys.maintenance_deadline, limit, DEADLINE_FORMAT),)
+    return found
+
+
+def instant(text: str) -> datetime | None:
+    """Unix seconds or RFC 3339; None for anything else, since a signal counts without its time too."""
+    try:
+        if text.isascii() and text.isdigit() and len(text) <= 11:
+            return datetime.fromtimestamp(int(text), UTC)
+        parsed = datetime.fromisoformat(text)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return parsed if parsed.tzinfo is not None else None
+
+
+def _timed(signal: Signal, node: NodeSigns, keys: Keys) -> Signal:
+    """A label has no time of its own: annotations beside it say since when it is there and until when it may last."""
+    since = instant(node.annotations.get(keys.maintenance_since, ""))
+    return replace(signal, started=since, deadline=instant(node.annotations.get(keys.maintenance_deadline, "")))
 
 
 def _matching(row: SignalRow, node: NodeSigns) -> Iterator[_Sign]:
@@ -133,7 +158,7 @@ def _signal(row: SignalRow, sign: _Sign, now: datetime) -> Signal:
     notice = None if row.notice_seconds is None else timedelta(seconds=row.notice_seconds)
     deadline = started + notice if started is not None and notice is not None else None
     if row.clock is Clock.VALUE_DEADLINE:
-        deadline = _instant(sign.value)
+        deadline = instant(sign.value)
     source = "spec.unschedulable" if row.place is Place.UNSCHEDULABLE else f"{row.place} {sign.key}"
     kind = Kind.AVOID if _too_early(row, deadline, now) else row.kind
     return Signal(kind=kind, source=source, started=started, notice=notice, deadline=deadline)
@@ -145,7 +170,7 @@ def _started(row: SignalRow, sign: _Sign) -> datetime | None:
         case Clock.START:
             return sign.since
         case Clock.VALUE_START:
-            return _instant(sign.value)
+            return instant(sign.value)
         case Clock.NONE | Clock.VALUE_DEADLINE:
             return None
 
@@ -154,14 +179,3 @@ def _too_early(row: SignalRow, deadline: datetime | None, now: datetime) -> bool
     if row.lead_seconds is None or deadline is None:
         return False
     return deadline - now > timedelta(seconds=row.lead_seconds)
-
-
-def _instant(text: str) -> datetime | None:
-    """Unix seconds or RFC 3339; None for anything else, since the signal counts without its time too."""
-    try:
-        if text.isascii() and text.isdigit() and len(text) <= 11:
-            return datetime.fromtimestamp(int(text), UTC)
-        parsed = datetime.fromisoformat(text)
-    except (ValueError, OverflowError, OSError):
-        return None
-    return parsed if parsed.tzinfo is not None else None

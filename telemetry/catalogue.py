@@ -140,6 +140,8 @@ class Log(enum.Enum):
     NODE_UNCORDONED = _info("node uncordoned", "node cause", "We took our own cordon back.")
     NODE_DRAINED = _info("node drained", "node seconds", "Nothing that we may move is left.")
 
+    REQUEST_FAILED = _warn("request failed", "name error", "A node or a budget could not be written; it is tried again.")
+
     # admission
     ADMITTED = _debug("pod admitted", "workload preferredNode avoidNode count seconds", "The patch for one pod, by its number of operations.")
     VALUE_IGNORED = _warn("value ignored", "field detail", "A label or annotation of ours holds a value that is not accepted.")

@@ -49,6 +49,7 @@ LABELS: Final[Mapping[str, frozenset[str]]] = {
     "certificate": _words("ca leaf"),
     "capacity": _words("spot on-demand unknown"),
     "phase": _words("Pending InProgress"),
+    "stage": _words("waiting draining drained"),
 }
 
 
@@ -114,6 +115,8 @@ class Metric(enum.Enum):
     WORKLOADS_RESTING = _gauge("workloads_resting", "Workloads that are left alone for a while after a move that did not help.")
     NODES = _gauge("nodes", "Nodes known, by capacity type.", capacity="capacity")
     NODES_SIGNALLED = _gauge("nodes_signalled", "Nodes under maintenance or interruption.", capacity="capacity")
+    NODES_DRAINING = _gauge("nodes_draining", "Nodes that ask to be emptied, by how far that is.", stage="stage")
+    DRAIN_PODS = _gauge("drain_pods", "Pods that still have to leave such nodes.")
     IMBALANCE = _gauge("imbalance_ratio", "Load of the fullest node over the mean load.")
 
     ADMISSIONS = _counter("admissions_total", "Pods seen by the webhook.", result="admission")

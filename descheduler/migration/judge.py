@@ -86,6 +86,8 @@ class Judge:
         target = replacement.goal(migration, context.state)
         if target and urgency is Urgency.VOLUNTARY:
             found.extend(_misfits(source, target, context.state))
+        elif target and urgency is Urgency.MAINTENANCE and _is_signed(target, context.state):
+            found.append(Reason(Code.NO_NODE_FITS, f"target {target} is to be left as well"))
         return "", tuple(found)
 
     def _withdrawn(self, migration: PodMigration, context: Context, urgency: Urgency) -> str:
@@ -136,6 +138,11 @@ def _rival(migration: PodMigration, state: ClusterState) -> Iterator[Reason]:
         same = other.spec.pod_ref.name == migration.spec.pod_ref.name
         if same and other.metadata.namespace == migration.metadata.namespace and age(other) < age(migration):
             yield Reason(Code.ALREADY_MIGRATING, f"PodMigration {other.metadata.name} moves this pod")
+
+
+def _is_signed(name: str, state: ClusterState) -> bool:
+    node = state.nodes.get(name)
+    return node is not None and node.signed
 
 
 def _chosen(source: Pod, context: Context) -> str | Reason:

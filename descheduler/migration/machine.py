@@ -71,6 +71,9 @@ def failed(migration: PodMigration, world: World, failure: Failure, now: datetim
     asked again and again, and otherwise the move ends without counting against the workload.
     """
     settings = world.settings.migrations
+    if failure.final and world.shielded:
+        # A user's own budget has come beside ours, which goes at once: not two budgets for good.
+        failure = replace(failure, final=False, counts=False)
     attempts = migration.status.attempts + (1 if failure.counts else 0)
     if failure.final or attempts > settings.max_retries:
         patient = failure.blocked and world.urgency is not Urgency.VOLUNTARY and not failure.final
@@ -210,8 +213,18 @@ def _evict(migration: PodMigration, world: World, now: datetime) -> Action:
         return Write({"step": "AwaitReplacement", "holder": world.holder, "intent": intent})
     if _missing(source, _source_marks(migration, world, MigrationStatus.IN_PROGRESS)) is not None:
         return Write({"step": "Mark", "holder": world.holder})
+    if world.hold:
+        return _await_budget(migration, world, now)
     grace = world.settings.migrations.grace_period_seconds
     return Evict(source.metadata.name, source.metadata.uid, source.metadata.resource_version, grace)
+
+
+def _await_budget(migration: PodMigration, world: World, now: datetime) -> Action:
+    """The temporary budget comes before the eviction, or the workload would go unprotected meanwhile."""
+    late = (migration.status.started_at or now) + world.settings.migrations.ready_timeout
+    if late > now:
+        return Wait(late, world.hold)
+    return _give_up(migration, world, Failure(world.hold, blocked=True), now)
 
 
 # ---- after it

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cluster.objects import Pod, PodMigration
-from descheduler.migration import replacement
+from descheduler.migration import replacement, temporary_budget
 from descheduler.proposal import Urgency
 from descheduler.reasons import Reason
 from descheduler.state import ClusterState
@@ -52,6 +52,10 @@ class World:
     """The disruption budget of the pod allows an eviction right now."""
     others_moving: bool = False
     """Another open migration is about the same workload."""
+    hold: str = ""
+    """Why the eviction has to wait for our temporary budget; empty if it need not."""
+    shielded: bool = False
+    """A temporary budget of ours selects the pod."""
 
 
 def source_of(migration: PodMigration, state: ClusterState) -> Pod | None:
@@ -117,7 +121,16 @@ def look(
         young=replacement.young_siblings(source, state, by.now) if source is not None else (),
         budget_free=source is not None and _budget_free(source, state),
         others_moving=_others(migration, found, state),
+        hold=_hold(migration, source, state, by.settings),
+        shielded=source is not None and any(map(temporary_budget.is_ours, state.budgets_of(source))),
     )
+
+
+def _hold(migration: PodMigration, source: Pod | None, state: ClusterState, settings: Settings) -> str:
+    """Asked where it matters only: it looks at every pod of the namespace."""
+    if source is None or migration.status.step != "Evict":
+        return ""
+    return temporary_budget.hold(migration, source, state, settings)
 
 
 def _budget_free(pod: Pod, state: ClusterState) -> bool:

@@ -47,8 +47,56 @@ def test_the_nearest_deadline_comes_first() -> None:
     soon, late = (NOW + timedelta(minutes=minutes) for minutes in (5, 50))
     made = {"a": {}, "b": {TERMINATION: late.isoformat()}, "c": {TERMINATION: soon.isoformat()}}
     objects = [build.node(name, labels=LABEL, annotations=signs) for name, signs in made.items()]
-    found = node_maintenance.propose(build.state(*objects, *deployment("x", ["a", "b", "c"])), Args(), NOW)
+    many = Args(settings=Settings(strategies=Strategies(node_maintenance=NodeMaintenance(max_nodes=3))))
+    found = node_maintenance.propose(build.state(*objects, *deployment("x", ["a", "b", "c"])), many, NOW)
     assert [(it.pod.node_name, it.deadline) for it in found] == [("c", soon), ("b", late), ("a", None)]
+
+
+SINCE = f"{PREFIX}maintenance-since"
+DISABLED = {f"{PREFIX}rescheduling": "disabled"}
+
+
+@pytest.mark.parametrize(
+    ("objects", "most", "expected"),
+    [
+        pytest.param([*deployment("x", ["a", "b", "c"])], 1, ["a"], id="by name"),
+        pytest.param([*deployment("x", ["a", "b", "c"])], 2, ["a", "b"], id="two at once"),
+        pytest.param([*deployment("x", ["b", "c"])], 1, ["b"], id="an empty node holds up nobody"),
+        pytest.param(
+            [*deployment("x", ["a"], annotations=DISABLED), *deployment("y", ["b", "c"])],
+            1,
+            ["a", "b"],
+            id="nor does one with pods that stay",
+        ),
+        pytest.param(
+            [
+                *deployment("x", ["b", "c"]),
+                build.thing(
+                    "PodMigration",
+                    "m",
+                    spec={"podRef": {"name": "gone"}},
+                    status={"phase": "InProgress", "resolved": {"sourceNode": "a"}},
+                ),
+            ],
+            1,
+            [],
+            id="a replacement that is not Ready yet does",
+        ),
+    ],
+)
+def test_so_many_nodes_at_once(objects: list[Any], most: int, expected: list[str]) -> None:
+    args = Args(settings=Settings(strategies=Strategies(node_maintenance=NodeMaintenance(max_nodes=most))))
+    state = build.state(*(build.node(name, labels=LABEL) for name in "abc"), *objects)
+    found = node_maintenance.propose(state, args, NOW)
+    assert list(dict.fromkeys(it.pod.node_name for it in found)) == expected
+
+
+def test_who_came_first_is_written_on_the_node() -> None:
+    late, early = ({SINCE: (NOW - timedelta(minutes=minutes)).isoformat()} for minutes in (1, 5))
+    made = {"a": {}, "b": late, "c": early}
+    objects = [build.node(name, labels=LABEL, annotations=since) for name, since in made.items()]
+    found = node_maintenance.propose(build.state(*objects, *deployment("x", ["a", "b", "c"])), Args(), NOW)
+    assert [it.pod.node_name for it in found] == ["c"]
 
 
 @pytest.mark.parametrize(

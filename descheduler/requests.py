@@ -1,0 +1,61 @@
+"""A write that one look at the cluster asks for, with what people should hear of it.   Values only.
+
+Each carries its own precondition, so that a process whose picture is old changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from cluster.eventlog import Subject, Topic
+from cluster.resources import Resource
+from telemetry.catalogue import Log
+
+
+class Verb(StrEnum):
+    """What is done to the object."""
+
+    CREATE = "create"
+    PATCH = "patch"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An Event."""
+
+    subject: Subject
+    topic: Topic
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the log."""
+
+    entry: Log
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One write. A patch carries its preconditions in its body."""
+
+    verb: Verb
+    resource: Resource
+    name: str
+    namespace: str = ""
+    body: Mapping[str, Any] = field(default_factory=dict)
+    uid: str = ""
+    version: str = ""
+    """For a deletion: the object must not have changed since."""
+    events: tuple[Said, ...] = ()
+    lines: tuple[Line, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The object it is about: of one object at most one request is under way."""
+        return self.resource.plural, self.namespace, self.name

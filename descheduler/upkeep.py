@@ -1,0 +1,235 @@
+"""Keeps nodes and temporary budgets as they should be: asks what to write, has it sent, and asks again.
+
+`turn` runs on the thread that owns the state; requests run on the threads of moves and come back through a queue. Of
+one object at most one request is under way. An answer is put into the state at once, because the watch may be slower.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor as Pool
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from cluster import errors
+from cluster.client import Client
+from cluster.objects import Node, PodDisruptionBudget
+from cluster.resources import NODES, PDBS
+from cluster.store import is_newer
+from descheduler import maintenance
+from descheduler.guards import Context
+from descheduler.maintenance import Progress, Stage
+from descheduler.migration import temporary_budget
+from descheduler.migration.executor import MANAGER, REQUEST_SECONDS
+from descheduler.plan import Plan
+from descheduler.requests import Request, Verb
+from descheduler.state import ClusterState
+from descheduler.strategies import node_maintenance
+from descheduler.telling import Recorder
+from policy import keys
+from policy.settings import Mode, Settings
+from telemetry.catalogue import Log
+from telemetry.logs import Logger
+from telemetry.meter import Meter
+from telemetry.metrics import Metric
+
+LOOK_EVERY: Final = timedelta(seconds=5)
+"""Between two looks at nodes that are being emptied, though nothing has changed: a deadline may have passed."""
+AFTER_CONFLICT: Final = timedelta(milliseconds=100)
+"""Kubelets write to nodes all the time; the watch tells of it within that time."""
+AFTER_ERROR: Final = timedelta(seconds=5)
+BETWEEN_WRITES: Final = timedelta(seconds=1)
+"""Between two writes of the same object that succeeded: words about progress need not come faster."""
+
+TYPES: Final[dict[str, type[Any]]] = {NODES.plural: Node, PDBS.plural: PodDisruptionBudget}
+"""What is read from the answer."""
+ObjectKey = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a request: the object as it is now, where it has one, or the error."""
+
+    request: Request
+    item: Any = None
+    error: errors.ApiError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the upkeep works with."""
+
+    settings: Callable[[], Settings]
+    stopped: Callable[[], str]
+    """Why nothing new may be begun; empty if it may."""
+    leading: Callable[[], bool]
+    pool: Pool
+    wake: Callable[[], None]
+    recorder: Recorder
+    meter: Meter
+    log: Logger
+
+
+class Upkeep:
+    """One per process; acts only in the turns of a leader."""
+
+    def __init__(self, send: Callable[[Request], Any], around: Surroundings) -> None:
+        self._send = send
+        self._around = around
+        self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+        self._under_way: set[ObjectKey] = set()
+        self._rest: dict[ObjectKey, datetime] = {}
+        self._looked: tuple[object, ...] = ()
+        self._next_look: datetime | None = None
+
+    def turn(self, state: ClusterState, plan: Plan | None, now: datetime) -> datetime | None:
+        """Take in what came back, send what is due; when to come again if nothing happens."""
+        settings, stopped = self._around.settings(), self._around.stopped()
+        while not self._answers.empty():
+            self._take(self._answers.get(), state, now)
+        seen_now = (state.changes, settings, stopped, id(plan), len(self._under_way))
+        if seen_now == self._looked and (self._next_look is None or now < self._next_look):
+            return self._next_look
+        seen, wanted = _decided(state, settings, plan, now, stopped=bool(stopped))
+        self._measure(seen)
+        later = self._start(wanted, now)
+        self._looked = (state.changes, settings, stopped, id(plan), len(self._under_way))
+        due = [*later, *([now + LOOK_EVERY] if seen else [])]
+        self._next_look = min(due, default=None)
+        return self._next_look
+
+    def _start(self, wanted: Iterable[Request], now: datetime) -> list[datetime]:
+        """Send what may be sent; when the rest is due."""
+        later = []
+        for request in wanted:
+            rest = self._rest.get(request.key)
+            if request.key in self._under_way:
+                continue
+            if rest is not None and rest > now and not _is_urgent(request, rest, now):
+                later.append(rest)
+                continue
+            self._rest.pop(request.key, None)
+            self._under_way.add(request.key)
+            self._around.pool.submit(self._run, request)
+        return later
+
+    def _run(self, request: Request) -> None:
+        answer = Answer(request)
+        try:
+            if self._around.leading():
+                answer = Answer(request, self._send(request))
+        except errors.ApiError as error:
+            answer = Answer(request, error=error)
+        finally:
+            self._answers.put(answer)
+            self._around.wake()
+
+    def _take(self, answer: Answer, state: ClusterState, now: datetime) -> None:
+        request = answer.request
+        self._under_way.discard(request.key)
+        self._next_look = now
+        match answer.error:
+            case None:
+                self._rest[request.key] = now + BETWEEN_WRITES
+                if answer.item is not None:
+                    adopt(answer.item, state)
+                    self._tell(request)
+                elif request.verb is Verb.DELETE:
+                    self._tell(request)
+            case errors.Conflict() | errors.NotFound():
+                self._rest[request.key] = now + AFTER_CONFLICT
+            case error:
+                self._rest[request.key] = now + AFTER_ERROR
+                self._around.log.emit(Log.REQUEST_FAILED, name=request.name, error=error)
+
+    def _tell(self, request: Request) -> None:
+        for said in request.events:
+            self._around.recorder.record(said.subject, said.topic, said.note)
+        for line in request.lines:
+            self._around.log.emit(line.entry, **line.fields)
+
+    def _measure(self, seen: Sequence[Progress]) -> None:
+        stages = Counter(it.stage for it in seen)
+        for stage in Stage:
+            self._around.meter.set(Metric.NODES_DRAINING, stages[stage], stage=stage.value)
+        self._around.meter.set(Metric.DRAIN_PODS, sum(it.to_go for it in seen))
+
+
+class ClusterWrites:
+    """The requests on the real thing."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __call__(self, request: Request) -> Any:
+        """Send one; raises ApiError."""
+        kind, where = TYPES.get(request.resource.plural), request.namespace or None
+        match request.verb:
+            case Verb.CREATE:
+                return self._client.create(
+                    request.resource,
+                    request.body,
+                    namespace=where,
+                    type=kind,
+                    field_manager=MANAGER,
+                    timeout=REQUEST_SECONDS,
+                )
+            case Verb.PATCH:
+                return self._client.merge_patch(
+                    request.resource,
+                    request.name,
+                    request.body,
+                    namespace=where,
+                    type=kind,
+                    field_manager=MANAGER,
+                    timeout=REQUEST_SECONDS,
+                )
+            case Verb.DELETE:
+                self._client.delete(
+                    request.resource,
+                    request.name,
+                    namespace=where,
+                    uid=request.uid or None,
+                    resource_version=request.version or None,
+                    timeout=REQUEST_SECONDS,
+                )
+        return None
+
+
+def adopt(item: Any, state: ClusterState) -> None:
+    """Put what the API answered into the state, unless the watch was faster."""
+    if isinstance(item, Node):
+        found = state.nodes.get(item.metadata.name)
+        known: Any = found.node if found is not None else None
+        if known is None:
+            return
+    else:
+        known = state.budgets.get(item.metadata.namespace, {}).get(item.metadata.key)
+    if known is None or (
+        known.metadata.uid == item.metadata.uid
+        and is_newer(item.metadata.resource_version, known.metadata.resource_version)
+    ):
+        state.apply(known, item)
+
+
+def _decided(
+    state: ClusterState, settings: Settings, plan: Plan | None, now: datetime, *, stopped: bool
+) -> tuple[tuple[Progress, ...], list[Request]]:
+    context = Context(state, settings, keys.under(settings.label_prefix), now, cooldowns={})
+    enabled = node_maintenance.NAME in settings.enabled_strategies
+    seen = maintenance.look(context) if enabled else ()
+    may_begin = not stopped and settings.mode is not Mode.OBSERVE
+    found = [
+        *maintenance.requests(seen, context, plan, may_begin=may_begin),
+        *temporary_budget.requests(state, settings),
+    ]
+    return seen, found
+
+
+def _is_urgent(request: Request, rest: datetime, now: datetime) -> bool:
+    """A cordon, its end and budgets do not wait for the pause between two words about progress."""
+    failed_lately = rest - now > BETWEEN_WRITES
+    return not failed_lately and (request.resource is not NODES or "spec" in request.body)
