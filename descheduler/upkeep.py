@@ -55,7 +55,8 @@ class Answer:
 
     request: Request
     item: Any = None
-    error: errors.ApiError | None = None
+    error: Exception | None = None
+    sent: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,10 @@ class Upkeep:
         self._around = around
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._under_way: set[ObjectKey] = set()
-        self._rest: dict[ObjectKey, datetime] = {}
+        self._failed: dict[ObjectKey, datetime] = {}
+        """Until when a request that failed is not repeated."""
+        self._spoken: dict[ObjectKey, datetime] = {}
+        """Until when there is nothing more to say about progress."""
         self._looked: tuple[object, ...] = ()
         self._next_look: datetime | None = None
 
@@ -93,6 +97,8 @@ class Upkeep:
         seen_now = (state.changes, settings, stopped, id(plan), len(self._under_way))
         if seen_now == self._looked and (self._next_look is None or now < self._next_look):
             return self._next_look
+        self._failed = {key: until for key, until in self._failed.items() if until > now}
+        self._spoken = {key: until for key, until in self._spoken.items() if until > now}
         seen, wanted = _decided(state, settings, plan, now, stopped=bool(stopped))
         self._measure(seen)
         later = self._start(wanted, now)
@@ -105,44 +111,45 @@ class Upkeep:
         """Send what may be sent; when the rest is due."""
         later = []
         for request in wanted:
-            rest = self._rest.get(request.key)
             if request.key in self._under_way:
                 continue
-            if rest is not None and rest > now and not _is_urgent(request, rest, now):
-                later.append(rest)
+            rests = [self._failed.get(request.key, now), self._spoken.get(request.key, now)]
+            until = rests[0] if _is_urgent(request) else max(rests)
+            if until > now:
+                later.append(until)
                 continue
-            self._rest.pop(request.key, None)
+            self._failed.pop(request.key, None)
+            self._spoken.pop(request.key, None)
             self._under_way.add(request.key)
             self._around.pool.submit(self._run, request)
         return later
 
     def _run(self, request: Request) -> None:
-        answer = Answer(request)
+        answer = Answer(request, sent=False)
         try:
-            if self._around.leading():
+            if self._around.leading():  # it may have waited in line for longer than the lease
                 answer = Answer(request, self._send(request))
-        except errors.ApiError as error:
+        except Exception as error:  # noqa: BLE001 - outermost place of the thread: the object must not be lost
             answer = Answer(request, error=error)
-        finally:
-            self._answers.put(answer)
-            self._around.wake()
+        self._answers.put(answer)
+        self._around.wake()
 
     def _take(self, answer: Answer, state: ClusterState, now: datetime) -> None:
         request = answer.request
         self._under_way.discard(request.key)
         self._next_look = now
         match answer.error:
-            case None:
-                self._rest[request.key] = now + BETWEEN_WRITES
+            case None if answer.sent:
+                self._spoken[request.key] = now + BETWEEN_WRITES
                 if answer.item is not None:
                     adopt(answer.item, state)
-                    self._tell(request)
-                elif request.verb is Verb.DELETE:
-                    self._tell(request)
+                self._tell(request)
+            case None:
+                pass
             case errors.Conflict() | errors.NotFound():
-                self._rest[request.key] = now + AFTER_CONFLICT
+                self._failed[request.key] = now + AFTER_CONFLICT
             case error:
-                self._rest[request.key] = now + AFTER_ERROR
+                self._failed[request.key] = now + AFTER_ERROR
                 self._around.log.emit(Log.REQUEST_FAILED, name=request.name, error=error)
 
     def _tell(self, request: Request) -> None:
@@ -229,7 +236,6 @@ def _decided(
     return seen, found
 
 
-def _is_urgent(request: Request, rest: datetime, now: datetime) -> bool:
+def _is_urgent(request: Request) -> bool:
     """A cordon, its end and budgets do not wait for the pause between two words about progress."""
-    failed_lately = rest - now > BETWEEN_WRITES
-    return not failed_lately and (request.resource is not NODES or "spec" in request.body)
+    return request.resource is not NODES or "spec" in request.body
