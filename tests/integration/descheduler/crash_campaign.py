@@ -1,6 +1,7 @@
 """Lose the leader at every write of a move.
 
-`python -m tests.integration.descheduler.crash_campaign --seed 1 --count 100` prints how often each step was hit in each way, and everything that was not as it must be afterwards.
+`python -m tests.integration.descheduler.crash_campaign --seed 1 --count 100` prints how often each step was hit in
+each way, and everything that was not as it must be afterwards.
 """
 
 import argparse
@@ -34,7 +35,8 @@ class Results:
 
 def cells(seed: int, count: int) -> list[Cell]:
     """Every cell before any comes again, in an order that the seed decides."""
-    rng, made = random.Random(seed), []
+    rng = random.Random(seed)
+    made: list[Cell] = []
     while len(made) < count:
         made += rng.sample(CELLS, len(CELLS))
     return made[:count]

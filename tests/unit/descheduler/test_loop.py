@@ -17,10 +17,12 @@ from descheduler.loop import Loop, Parts
 from descheduler.measuring import Answer, Measuring
 from descheduler.migration.executor import Done
 from descheduler.migration.judge import Judge
+from descheduler.migration.leftovers import Leftover
 from descheduler.migration.migrator import Migrator
 from descheduler.proposal import Move
 from descheduler.state import ClusterState
 from descheduler.telling import Teller
+from descheduler.upkeep import Surroundings, Upkeep
 from policy.settings import Mode, Settings
 from policy.settings_moves import Limits
 from policy.settings_strategies import ResourceOptimization, Strategies, UsageSource
@@ -72,9 +74,20 @@ class Desk:
         teller = Teller(self.told, self.meter, log)
         judge = Judge(lambda: self.settings, lambda: self.stopped, holder="one")
         migrator = Migrator(lambda *_: Done(), judge, teller, pool=AtOnce(), wake=lambda: None)
+        around = Surroundings(
+            settings=lambda: self.settings,
+            stopped=lambda: self.stopped,
+            leading=lambda: self.leading,
+            pool=AtOnce(),
+            wake=lambda: None,
+            recorder=self.told,
+            meter=self.meter,
+            log=log,
+        )
         self.loop = Loop(
             Parts(
                 migrator=migrator,
+                upkeep=Upkeep(lambda _: None, around),
                 api=self,
                 teller=teller,
                 pool=AtOnce(),
@@ -95,6 +108,9 @@ class Desk:
 
     def delete(self, migration: PodMigration) -> None:
         raise AssertionError("nothing has ended")
+
+    def clear(self, leftover: Leftover) -> object:
+        raise AssertionError("nothing was left")
 
 
 META = {"namespace": "default", "uid": "u", "resourceVersion": "1"}

@@ -104,7 +104,7 @@ class Product:
             ca=self.bed.layout.ca.bundle(),
             user={"token": token},
         )
-        command = [
+        command: list[str | Path] = [
             *(sys.executable, "-m", "descheduler", "run"),
             *("--kubeconfig", kubeconfig, "--settings", self.settings_file, "--identity", member.identity),
             *("--lease-seconds", str(self.lease_seconds)),

@@ -4,7 +4,7 @@ import contextlib
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from policy import keys
 from testbed import bed, objects
@@ -66,7 +66,7 @@ def scene(running: Product, prefix: str = "scene") -> Iterator[Scene]:
     first, second = (node["metadata"]["name"] for node in made)
     found = Scene(kube, namespace, first, second)
     kube.patch("nodes", second, {"spec": {"unschedulable": True}})
-    spec = {"terminationGracePeriodSeconds": 1}
+    spec: dict[str, Any] = {"terminationGracePeriodSeconds": 1}
     kube.create("deployments", objects.deployment(APP, replicas=REPLICAS, **spec), namespace)
     eventually(
         lambda: [it for it in product.running_pods(kube, namespace) if objects.is_ready(it)],
