@@ -15,7 +15,7 @@ from typing import Any, Final
 from cluster.eventlog import Severity, Subject, Topic
 from cluster.objects import Node, Pod, PodMigration
 from cluster.resources import NODES, PODS
-from descheduler import drain
+from descheduler import drain, signs
 from descheduler.drain import Drain, Left, Standing
 from descheduler.guards import Context
 from descheduler.node_state import Key
@@ -25,7 +25,7 @@ from descheduler.reasons import Code, Reason
 from descheduler.requests import Line, Request, Said, Verb
 from descheduler.state import ClusterState
 from descheduler.strategies import node_maintenance
-from policy import values
+from policy import signals, values
 from policy.settings_strategies import OnDeadline
 from telemetry.catalogue import Log
 
@@ -39,6 +39,7 @@ CORDONED: Final = Topic("Cordoned", "Drain")
 UNCORDONED: Final = Topic("Uncordoned", "Drain")
 DRAINED: Final = Topic("Drained", "Drain")
 ENDED: Final = Topic("MaintenanceEnded", "Drain")
+MISTAKEN: Final = Topic("InvalidValue", "Drain", Severity.WARNING)
 OVERDUE: Final = Topic("DeletedPastBudget", "Drain", Severity.WARNING)
 
 
@@ -96,6 +97,19 @@ def requests(seen: Sequence[Progress], context: Context, plan: Plan | None, *, m
         if written is not None:
             yield written
     yield from _overdue(seen, context, told)
+
+
+def mistakes(context: Context) -> Iterator[Said]:
+    """Labels and deadlines on nodes that mean nothing: who wrote them must hear that nothing will come of them."""
+    ours = context.keys
+    for found in context.state.nodes.values():
+        node = found.node
+        if node is None or not (
+            ours.maintenance in node.metadata.labels or ours.maintenance_deadline in node.metadata.annotations
+        ):
+            continue
+        for mistake in signals.mistakes(signs.of(node), keys=ours):
+            yield Said(_subject(node), MISTAKEN, str(mistake))
 
 
 def sendable(moves: Sequence[Move], state: ClusterState) -> tuple[Move, ...]:

@@ -25,7 +25,7 @@ from descheduler.maintenance import Progress, Stage
 from descheduler.migration import temporary_budget
 from descheduler.migration.executor import MANAGER, REQUEST_SECONDS
 from descheduler.plan import Plan
-from descheduler.requests import Request, Verb
+from descheduler.requests import Request, Said, Verb
 from descheduler.state import ClusterState
 from descheduler.strategies import node_maintenance
 from descheduler.telling import Recorder
@@ -86,6 +86,7 @@ class Upkeep:
         """Until when a request that failed is not repeated."""
         self._spoken: dict[ObjectKey, datetime] = {}
         """Until when there is nothing more to say about progress."""
+        self._mistakes: frozenset[Said] = frozenset()
         self._looked: tuple[object, ...] = ()
         self._next_look: datetime | None = None
 
@@ -99,8 +100,10 @@ class Upkeep:
             return self._next_look
         self._failed = {key: until for key, until in self._failed.items() if until > now}
         self._spoken = {key: until for key, until in self._spoken.items() if until > now}
-        seen, wanted = _decided(state, settings, plan, now, stopped=bool(stopped))
+        context = Context(state, settings, keys.under(settings.label_prefix), now, cooldowns={})
+        seen, wanted = _decided(context, plan, stopped=bool(stopped))
         self._measure(seen)
+        self._complain(context)
         later = self._start(wanted, now)
         self._looked = (state.changes, settings, stopped, id(plan), len(self._under_way))
         due = [*later, *([now + LOOK_EVERY] if seen else [])]
@@ -157,6 +160,13 @@ class Upkeep:
             self._around.recorder.record(said.subject, said.topic, said.note)
         for line in request.lines:
             self._around.log.emit(line.entry, **line.fields)
+
+    def _complain(self, context: Context) -> None:
+        """Once for each mistake, as long as it stands."""
+        found = frozenset(maintenance.mistakes(context))
+        for said in found - self._mistakes:
+            self._around.recorder.record(said.subject, said.topic, said.note)
+        self._mistakes = found
 
     def _measure(self, seen: Sequence[Progress]) -> None:
         stages = Counter(it.stage for it in seen)
@@ -222,16 +232,14 @@ def adopt(item: Any, state: ClusterState) -> None:
         state.apply(known, item)
 
 
-def _decided(
-    state: ClusterState, settings: Settings, plan: Plan | None, now: datetime, *, stopped: bool
-) -> tuple[tuple[Progress, ...], list[Request]]:
-    context = Context(state, settings, keys.under(settings.label_prefix), now, cooldowns={})
+def _decided(context: Context, plan: Plan | None, *, stopped: bool) -> tuple[tuple[Progress, ...], list[Request]]:
+    settings = context.settings
     enabled = node_maintenance.NAME in settings.enabled_strategies
     seen = maintenance.look(context) if enabled else ()
     may_begin = not stopped and settings.mode is not Mode.OBSERVE
     found = [
         *maintenance.requests(seen, context, plan, may_begin=may_begin),
-        *temporary_budget.requests(state, settings),
+        *temporary_budget.requests(context.state, settings),
     ]
     return seen, found
 

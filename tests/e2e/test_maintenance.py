@@ -5,6 +5,7 @@ import random
 import secrets
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from testbed.waiting import eventually
 from tests.e2e import draining
 from tests.e2e.draining import PREFIX, REMAINING, SINCE, STATUS, Scene, is_temporary
 
+EXAMPLE = Path(__file__).parents[2] / "manifests" / "examples" / "maintenance.yaml"
 STOPS = int(os.environ.get("SPOTSHIFT_DRAIN_STOPS", "3"))
 """Moments at which the label is taken away again; more in a long run."""
 NOT_READY = {"testbed.spotshift.dev/ready": "false"}
@@ -220,6 +222,22 @@ def test_the_temporary_budget_goes_with_the_move(scene: Scene, running: ControlP
     scene.quiet()
     if end not in {"cancel", "failure"}:
         assert scene.phases() == {"Completed"}
+
+
+def test_the_example(scene: Scene, running: ControlPlane) -> None:
+    running.kubectl("apply", "-n", scene.namespace, "-f", str(EXAMPLE))
+    scene.settle(7)
+    stays = next(it for it in scene.pods() if is_app(it, "licence-server"))
+    node = stays["spec"]["nodeName"]
+    running.kubectl("label", "node", node, f"{PREFIX}maintenance=true")
+    path = "{.metadata.annotations.scheduler\\.alpha\\.kubernetes\\.io/maintenance-status}"
+    running.kubectl("wait", "node", node, f"--for=jsonpath={path}=drained", "--timeout=120s")
+    assert scene.apps_on(node) == ["licence-server"]
+    name = stays["metadata"]["name"]
+    assert draining.reasons(scene.note(node, REMAINING))[name].startswith("OPTED_OUT")
+    running.kubectl("label", "node", node, f"{PREFIX}maintenance-")
+    scene.restored(node)
+    scene.settle(7)
 
 
 def test_nobody_else_meets_a_second_budget(scene: Scene) -> None:

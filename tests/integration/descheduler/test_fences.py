@@ -146,3 +146,42 @@ def test_our_token_changes_our_marks_and_nothing_else(ours: Api, kube: Api, name
     assert "own labels" in refused(
         lambda: ours.patch("nodes", node, {"metadata": {"labels": {KEYS.maintenance: "true"}}})
     )
+
+
+def test_our_token_touches_budgets_of_its_own_only(ours: Api, kube: Api, namespace: str) -> None:
+    def budget(name: str, **labels: str) -> dict[str, Any]:
+        made = objects.budget(name, app="web", maxUnavailable=1)
+        made["metadata"]["labels"] = labels
+        return made
+
+    mark = {"app.kubernetes.io/managed-by": "spotshift"}
+    theirs = budget("web-rescheduler-pdb")
+    kube.create("poddisruptionbudgets", theirs, namespace)
+
+    def delete() -> object:
+        return ours.delete("poddisruptionbudgets", "web-rescheduler-pdb", namespace)
+
+    def patch() -> object:
+        return ours.patch("poddisruptionbudgets", "web-rescheduler-pdb", {"spec": {"maxUnavailable": 5}}, namespace)
+
+    eventually(lambda: "own temporary budgets" in refused(delete))
+    assert "own temporary budgets" in refused(patch)
+    assert "own temporary budgets" in refused(
+        lambda: ours.create("poddisruptionbudgets", budget("x", **mark), namespace)
+    )
+    ours.create("poddisruptionbudgets", budget("db-rescheduler-pdb", **mark), namespace)
+    ours.delete("poddisruptionbudgets", "db-rescheduler-pdb", namespace)
+
+
+def test_our_token_cordons_and_tells_how_far_a_drain_is(ours: Api, nodes: Nodes) -> None:
+    (node,) = nodes.make(on_demand=1)
+    told = {
+        KEYS.cordoned_by: "spotshift",
+        KEYS.maintenance_status: "draining 0/1",
+        KEYS.maintenance_remaining: "default/web: to be moved",
+        KEYS.maintenance_since: "2026-01-01T00:00:00Z",
+    }
+    ours.patch("nodes", node, {"spec": {"unschedulable": True}, "metadata": {"annotations": told}})
+    ours.patch("nodes", node, {"spec": {"unschedulable": None}, "metadata": {"annotations": dict.fromkeys(told)}})
+    deadline = {"metadata": {"annotations": {KEYS.maintenance_deadline: "2026-01-01T00:00:00Z"}}}
+    assert "own annotations" in refused(lambda: ours.patch("nodes", node, deadline))

@@ -196,6 +196,16 @@ def test_no_cordon_where_nothing_would_be_drained(settings: Settings) -> None:
     assert cluster.pool.work() == 0
 
 
+def test_a_label_that_means_nothing_is_told_once() -> None:
+    cluster = Cluster()
+    cluster.label({KEYS.maintenance: "yes"})
+    cluster.turn()
+    cluster.label({KEYS.maintenance: "yes", "other": "label"})
+    cluster.turn(1)
+    assert cluster.recorded.reasons == ["InvalidValue"]
+    assert cluster.pool.work() == 0
+
+
 def test_nothing_to_do_asks_for_no_turn() -> None:
     cluster = Cluster()
     cluster.label({})

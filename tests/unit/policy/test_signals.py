@@ -205,6 +205,23 @@ def test_a_maintenance_label_with_a_typo_is_told() -> None:
     assert signals.mistakes(NodeSigns(), keys=OURS) == ()
 
 
+def test_annotations_beside_our_label_say_since_when_and_until_when() -> None:
+    since, until = NOW - timedelta(hours=1), NOW + timedelta(hours=1)
+    notes = {OURS.maintenance_since: since.isoformat(), OURS.maintenance_deadline: str(int(until.timestamp()))}
+    (found,) = signals.read(NodeSigns(labels={OURS.maintenance: "true"}, annotations=notes), keys=OURS, now=NOW)
+    assert (found.started, found.deadline) == (since, until)
+    assert signals.read(NodeSigns(annotations=notes), keys=OURS, now=NOW) == ()
+    assert signals.mistakes(NodeSigns(annotations=notes), keys=OURS) == ()
+
+
+def test_a_deadline_that_is_no_time_is_told() -> None:
+    node = NodeSigns(labels={OURS.maintenance: "true"}, annotations={OURS.maintenance_deadline: "tonight"})
+    (mistake,) = signals.mistakes(node, keys=OURS)
+    assert (mistake.key, mistake.value) == (OURS.maintenance_deadline, "tonight")
+    (found,) = signals.read(node, keys=OURS, now=NOW)
+    assert found.deadline is None
+
+
 def test_settings_extend_and_replace() -> None:
     row = SignalRow(Kind.INTERRUPTION, Place.TAINT, "example.org/*", clock=Clock.START, notice_seconds=10)
     node = NodeSigns(taints=(Taint("example.org/gone", time_added=NOW), Taint("medik8s.io/drain")))
