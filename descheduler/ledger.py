@@ -12,13 +12,14 @@ from typing import Final
 import msgspec
 
 from cluster.objects import Pod, PodMigration
+from descheduler import scaling
 from descheduler.budgets import Budgets
 from descheduler.fit import Fitter
 from descheduler.limits import Limits
 from descheduler.migration import goals
 from descheduler.picture import Picture
 from descheduler.places import Places, Template, template
-from descheduler.proposal import Urgency
+from descheduler.proposal import Mode, Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.state import ClusterState
 from policy.settings import Settings
@@ -37,21 +38,28 @@ class Ledger:
         self.budgets = Budgets(state)
         self.booked = 0
         """Grows with every booking; what was found impossible at the same number still is."""
+        self.surging = scaling.open_surges(state)
+        """Who doubles which workload, by its UID."""
         self._stateful: dict[str, str] = {}
         self._open_migrations()
         self.places = Places(self.picture, self.fitter)
         self._wait_for_places()
 
     def reasons(self, pod: Pod, urgency: Urgency) -> tuple[Reason, ...]:
-        """Budgets hold for every move, because the API enforces them; limits only for those nobody has to make."""
-        found = self.budgets.reasons(pod)
-        if urgency is not Urgency.INTERRUPTION:
-            found += self._one_at_a_time(pod)
+        """Everything that holds back an eviction. Budgets do so for every one, because the API enforces them."""
+        return self.budgets.reasons(pod) + self.limiting(pod, urgency)
+
+    def limiting(self, pod: Pod, urgency: Urgency) -> tuple[Reason, ...]:
+        """What holds back a move in any mode; limits only those that nobody has to make."""
+        found = self._one_at_a_time(pod) if urgency is not Urgency.INTERRUPTION else ()
         return found + self.limits.reasons(pod) if urgency is Urgency.VOLUNTARY else found
 
-    def book(self, pod: Pod, target: str | None) -> None:
+    def book(self, pod: Pod, target: str | None, mode: Mode = Mode.EVICT) -> None:
         """The pod has been taken off its node in the picture; its replacement goes to the target."""
-        self.budgets.book(pod)
+        if mode is Mode.SURGE:
+            self._book_surge(pod)
+        else:
+            self.budgets.book(pod)
         self.limits.book(pod, pod.node_name)
         if target is not None:
             self.picture.put(pod, target)
@@ -60,6 +68,12 @@ class Ledger:
         owner = pod.metadata.controller
         if owner is not None and owner.kind == "StatefulSet":
             self._stateful[owner.uid] = pod.metadata.name
+
+    def _book_surge(self, pod: Pod) -> None:
+        """No disruption, so no budget; but a workload is doubled once at a time."""
+        found = self.state.workload(pod)
+        if found is not None:
+            self.surging[found.uid] = f"the move of {pod.metadata.name} in this plan"
 
     def _one_at_a_time(self, pod: Pod) -> tuple[Reason, ...]:
         """A StatefulSet gives its word about the order of its pods, so this plan moves one of them."""
@@ -90,7 +104,8 @@ class Ledger:
 
     def _book_leaving(self, migration: PodMigration, pod: Pod) -> None:
         self.limits.book(pod, pod.node_name)
-        self.budgets.book(pod)  # books nothing once the pod is being deleted: the controller has counted it then
+        if scaling.mode_of(migration) != Mode.SURGE:
+            self.budgets.book(pod)  # books nothing once the pod is being deleted: the controller has counted it then
         self.picture.take(pod)
         target = goals.of(migration, self.state)
         if target in self.state.nodes and migration.status.replacement is None:

@@ -16,11 +16,14 @@ from typing import Final
 from cluster.objects import Pod
 from descheduler import guards, memory, strategies
 from descheduler.guards import Context
+from descheduler.guards.case import Case
 from descheduler.ledger import Ledger
+from descheduler.migration import modes
+from descheduler.migration.modes import Question
 from descheduler.node_state import Key
 from descheduler.picture import Picture
-from descheduler.proposal import Move, Proposal, Refusal, Urgency
-from descheduler.reasons import Reason
+from descheduler.proposal import Mode, Move, Proposal, Refusal, Urgency
+from descheduler.reasons import Code, Reason
 from descheduler.search import Search
 from descheduler.state import ClusterState
 from descheduler.strategies import Active
@@ -144,14 +147,19 @@ class _Planner:
 
     def _decide(self, active: Active, proposal: Proposal, desk: _Desk) -> None:
         pod, urgency, ledger = proposal.pod, proposal.urgency, desk.ledger
-        reasons = guards.reasons(pod, desk.context, urgency) + ledger.reasons(pod, urgency)
-        if reasons:
+        question = Question(urgency, ledger.budgets.reasons(pod), ledger.surging)
+        mode = modes.choose(Case(pod, desk.context), question)
+        unsuited = () if isinstance(mode, Mode) else mode
+        reasons = (*guards.reasons(pod, desk.context, urgency), *unsuited, *ledger.limiting(pod, urgency))
+        if reasons or not isinstance(mode, Mode):
             self._refuse(active, pod, reasons)
             return
         ledger.picture.take(pod)
         found = desk.search.target(proposal)
+        if isinstance(found, str) and mode is Mode.SURGE:
+            found = _beside(pod, found, ledger)
         if isinstance(found, str) or self._leaves_anyway(urgency):
-            self._book(active, proposal, found if isinstance(found, str) else None, ledger)
+            self._book(active, proposal, found if isinstance(found, str) else None, ledger, mode)
         else:
             ledger.picture.untake(pod)
             self._refuse(active, pod, (found,))
@@ -160,9 +168,9 @@ class _Planner:
     def _refuse(self, active: Active, pod: Pod, reasons: tuple[Reason, ...]) -> None:
         self._refused[pod.metadata.key, active.name] = Refusal(pod, active.name, reasons)
 
-    def _book(self, active: Active, proposal: Proposal, target: str | None, ledger: Ledger) -> None:
+    def _book(self, active: Active, proposal: Proposal, target: str | None, ledger: Ledger, mode: Mode) -> None:
         pod = proposal.pod
-        ledger.book(pod, target)
+        ledger.book(pod, target, mode)
         self._planned.add(pod.metadata.key)
         self._refused.pop((pod.metadata.key, active.name), None)
         self.moves.append(
@@ -175,6 +183,7 @@ class _Planner:
                 proposal.urgency,
                 proposal.why,
                 proposal.deadline,
+                mode,
             )
         )
 
@@ -192,6 +201,19 @@ class _Planner:
             ledger = Ledger(state, settings)
             self._desk = _Desk(ledger, context, Search(ledger, context))
         return self._desk
+
+
+def _beside(pod: Pod, target: str, ledger: Ledger) -> str | Reason:
+    """The target of a pod that is still there when its replacement comes."""
+    ledger.picture.untake(pod)
+    misfits = ledger.fitter.misfits(pod, target)
+    ledger.picture.take(pod)
+    text = "; ".join(it.text for it in misfits)
+    return (
+        Reason(Code.NO_NODE_FITS, f"beside the pod itself there is no room for another on {target}: {text}")
+        if text
+        else target
+    )
 
 
 def _pull(heap: list[tuple[datetime, int, Proposal]], number: int, stream: Iterator[Proposal]) -> None:

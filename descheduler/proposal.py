@@ -21,6 +21,17 @@ class Urgency(StrEnum):
     INTERRUPTION = "interruption"
 
 
+class Mode(StrEnum):
+    """How a pod is moved."""
+
+    EVICT = "Evict"
+    """Its controller makes another one once it is gone."""
+    SURGE = "Surge"
+    """Its controller is asked for one more first, and then to take this one."""
+    RECREATE = "Recreate"
+    """It has no controller, so a copy is made first."""
+
+
 class Aim(Protocol):
     """What a strategy wants to reach, asked again after every move that was booked."""
 
@@ -63,6 +74,7 @@ class Move:
     urgency: Urgency
     why: str
     deadline: datetime | None = None
+    mode: Mode = Mode.EVICT
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ def body(move: Move, now: datetime) -> dict[str, Any]:
         "strategy": move.strategy,
         "weight": move.weight,
         "cause": move.why[:CAUSE],
+        "mode": move.mode.value,
     }
     if move.target is not None:
         spec["targetNode"] = move.target

@@ -30,6 +30,7 @@ def _move(move: Move) -> Plain:
         **_named(move.pod),
         "from": move.source,
         "to": move.target,
+        "mode": str(move.mode),
         "strategy": move.strategy,
         "reason": move.why,
         "urgency": str(move.urgency),

@@ -26,12 +26,15 @@ LABELS: Final[Mapping[str, frozenset[str]]] = {
     ),
     "mode": _words("Evict Surge Recreate"),
     "outcome": _words("onTarget elsewhere source failed cancelled"),
-    "step": _words("Guard Mark Evict SurgeUp AwaitAvailable SurgeDown CreateCopy AwaitReady AwaitReplacement Settle"),
-    "reason": _words("""DAEMONSET MIRROR OPTED_OUT NO_CONTROLLER LOCAL_STORAGE SAFE_TO_EVICT_FALSE DO_NOT_DISRUPT
+    "step": _words(
+        """Guard Mark Evict SurgeUp AwaitAvailable SurgeDown SurgeBack CreateCopy AwaitReady RemoveCopy
+        AwaitReplacement Settle"""
+    ),
+    "reason": _words("""DAEMONSET MIRROR TERMINATING OPTED_OUT NO_CONTROLLER LOCAL_STORAGE SAFE_TO_EVICT_FALSE DO_NOT_DISRUPT
         EXCLUDED_NAMESPACE PRIORITY_TOO_HIGH TOO_YOUNG NOT_READY ALREADY_MIGRATING COOLING_DOWN OUTSIDE_WINDOW PINNED
         NO_NODE_FITS PDB_NO_BUDGET PDB_MULTIPLE LIMIT_TOTAL LIMIT_NODE LIMIT_NAMESPACE LIMIT_WORKLOAD NO_IMPROVEMENT
         METRICS_STALE JOB JOB_WOULD_FAIL PENDING_REVISION STATEFULSET_BUSY FOREIGN_SCHEDULER RESOURCE_CLAIMS
-        REPLICAS_CONTESTED"""),
+        REPLICAS_CONTESTED SINGLE_REPLICA MODE_UNSUITED NO_QUOTA"""),
     "resource": _words("""pods nodes namespaces configmaps persistentvolumeclaims persistentvolumes resourcequotas
         replicationcontrollers replicasets deployments statefulsets daemonsets jobs cronjobs poddisruptionbudgets
         horizontalpodautoscalers storageclasses csinodes priorityclasses leases events podmigrations secrets services

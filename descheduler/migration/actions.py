@@ -60,6 +60,40 @@ class Evict:
 
 
 @dataclass(frozen=True, slots=True)
+class Scale:
+    """Set the number of replicas, if it is the one expected and nobody else has taken it over."""
+
+    kind: str
+    name: str
+    uid: str
+    before: int
+    after: int
+    generation: int | None = None
+    """Raise it only while the workload has not been changed since this generation."""
+    owned: bool = False
+    """Lower it only while the number is the one that we wrote."""
+    lowest: tuple[str, str] | None = None
+    """Name and UID of a pod that must still have the lowest deletion cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateCopy:
+    """Create a copy of a pod under this name, if it is still this very pod."""
+
+    source: str
+    uid: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveCopy:
+    """Delete a copy that we made."""
+
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
 class Release:
     """Take our finalizer off: nothing of this migration is left in the cluster."""
 
@@ -77,7 +111,7 @@ class Done:
     """Over, and nothing left to clear away."""
 
 
-Action = Adopt | Write | MarkPod | MarkWorkload | Evict | Release | Wait | Done
+Action = Adopt | Write | MarkPod | MarkWorkload | Evict | Scale | CreateCopy | RemoveCopy | Release | Wait | Done
 
 
 def owner_json(owner: OwnerReference | None) -> dict[str, Any] | None:

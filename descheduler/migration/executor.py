@@ -15,8 +15,22 @@ from cluster import errors
 from cluster.client import Client
 from cluster.objects import Pod, PodMigration
 from cluster.resources import DEPLOYMENTS, PODMIGRATIONS, PODS, REPLICASETS, STATEFULSETS, Resource
-from descheduler.migration.actions import Action, Adopt, Evict, MarkPod, MarkWorkload, Release, Write
+from descheduler.migration import copying, ownership, surge
+from descheduler.migration.actions import (
+    Action,
+    Adopt,
+    CreateCopy,
+    Evict,
+    MarkPod,
+    MarkWorkload,
+    Release,
+    RemoveCopy,
+    Scale,
+    Write,
+)
 from descheduler.migration.machine import FINALIZER, Failure
+from descheduler.reasons import Code
+from policy import values
 from policy.keys import Keys
 
 MANAGER: Final = "spotshift-descheduler"
@@ -36,6 +50,8 @@ class Done:
     pod: Pod | None = None
     workload: tuple[str, Mapping[str, str]] | None = None
     """UID and labels as they are now."""
+    replicas: tuple[str, int] | None = None
+    """UID of a workload, and the number it wants now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +98,29 @@ class Executor:
             return Failure(str(error), counts=not error.retryable)
 
     def _send(self, migration: PodMigration, action: Action) -> Outcome:
+        namespace = migration.metadata.namespace
         match action:
-            case Adopt() | Release():
-                others = [it for it in migration.metadata.finalizers if it != FINALIZER]
-                ours = [FINALIZER] if isinstance(action, Adopt) else []
-                return Done(self._finalizers(migration, others + ours))
-            case Write(status=status):
-                return Done(self._write(migration, status))
+            case Adopt() | Release() | Write():
+                return Done(self._own(migration, action))
             case MarkPod():
-                return Done(pod=self._mark(migration.metadata.namespace, action))
+                return Done(pod=self._mark(namespace, action))
             case MarkWorkload():
-                return self._mark_workload(migration.metadata.namespace, action)
+                return self._mark_workload(namespace, action)
+            case Scale():
+                return self._scale(namespace, action)
+            case CreateCopy():
+                return self._copy(migration, action)
+            case RemoveCopy(name=name, uid=uid):
+                self._client.delete(PODS, name, namespace=namespace, uid=uid, timeout=REQUEST_SECONDS)
             case Evict():
                 self._evict(migration, action)
         return Done()
+
+    def _own(self, migration: PodMigration, action: Adopt | Release | Write) -> PodMigration:
+        if isinstance(action, Write):
+            return self._write(migration, action.status)
+        others = [it for it in migration.metadata.finalizers if it != FINALIZER]
+        return self._finalizers(migration, [*others, FINALIZER] if isinstance(action, Adopt) else others)
 
     def _finalizers(self, migration: PodMigration, wanted: list[str]) -> PodMigration:
         version = migration.metadata.resource_version
@@ -146,7 +171,48 @@ class Executor:
             field_manager=MANAGER,
             timeout=REQUEST_SECONDS,
         )
-        return Done(workload=(action.uid, answer["metadata"].get("labels", {})))
+        replicas = answer.get("spec", {}).get("replicas", 1)
+        return Done(workload=(action.uid, answer["metadata"].get("labels", {})), replicas=(action.uid, replicas))
+
+    def _scale(self, namespace: str, action: Scale) -> Outcome:
+        resource = WORKLOADS[action.kind]
+        seen: dict[str, Any] = self._client.get(resource, action.name, namespace=namespace, timeout=REQUEST_SECONDS)
+        if seen["metadata"]["uid"] != action.uid:
+            return Overtaken("another workload has its name", gone=True)
+        refusal = ownership.refusal(seen, action)
+        if refusal is not None:
+            return Failure(f"{Code.REPLICAS_CONTESTED}: {refusal}", final=True)
+        if action.lowest is not None and not self._is_lowest(namespace, *action.lowest):
+            return Overtaken("the pod that should go has changed")
+        if seen["spec"]["replicas"] != action.after:
+            self._client.patch_scale(
+                resource,
+                action.name,
+                namespace,
+                action.after,
+                field_manager=ownership.MANAGER,
+                resource_version=seen["metadata"]["resourceVersion"],
+                timeout=REQUEST_SECONDS,
+            )
+        return Done(replicas=(action.uid, action.after))
+
+    def _copy(self, migration: PodMigration, action: CreateCopy) -> Outcome:
+        namespace = migration.metadata.namespace
+        seen: dict[str, Any] = self._client.get(PODS, action.source, namespace=namespace, timeout=REQUEST_SECONDS)
+        if seen["metadata"]["uid"] != action.uid:
+            return Overtaken("another pod has its name", gone=True)
+        body = copying.of(seen, action.name, values.label_for_node(migration.metadata.name), self._keys)
+        try:
+            self._client.create(PODS, body, namespace=namespace, field_manager=MANAGER, timeout=REQUEST_SECONDS)
+        except errors.Forbidden as no:
+            why = "copying pods takes a right that the component recreate gives, and quota"
+            return Failure(f"{no}; {why}", final=True)
+        return Done()
+
+    def _is_lowest(self, namespace: str, name: str, uid: str) -> bool:
+        """Looked at once more: between our mark and this moment somebody may have written another cost."""
+        pod = self._client.get(PODS, name, namespace=namespace, type=Pod, timeout=REQUEST_SECONDS)
+        return pod.metadata.uid == uid and pod.ready and surge.cost_of(pod) == surge.LOWEST
 
     def _evict(self, migration: PodMigration, action: Evict) -> None:
         self._client.evict(

@@ -9,19 +9,21 @@ from datetime import datetime
 from typing import Final
 
 from cluster.objects import Pod, PodMigration
-from descheduler import guards, memory, signs
+from descheduler import guards, memory, scaling, signs
 from descheduler.fit import Fitter
 from descheduler.guards import Context
+from descheduler.guards.case import Case
 from descheduler.ledger import Ledger
-from descheduler.migration import replacement, world
+from descheduler.migration import approach, recreate, replacement, surge, world
 from descheduler.migration.world import Viewpoint, World
 from descheduler.picture import Picture
-from descheduler.proposal import Proposal, Urgency
+from descheduler.proposal import Mode, Proposal, Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.search import Search
 from descheduler.state import ClusterState
 from policy import keys, signals
-from policy.settings import Mode, Settings
+from policy import settings as policy_settings
+from policy.settings import Settings
 from policy.signal_table import Kind
 
 URGENCY: Final = {"SpotInterruption": Urgency.INTERRUPTION, "NodeMaintenance": Urgency.MAINTENANCE}
@@ -31,6 +33,11 @@ SIGNALS: Final = {
     Urgency.MAINTENANCE: frozenset({Kind.MAINTENANCE}),
 }
 BEFORE_EVICTION: Final = frozenset({"", "Guard", "Mark", "Evict"})
+BEGUN: Final = frozenset(
+    {Code.TERMINATING, Code.PENDING_REVISION, Code.NOT_READY, Code.TOO_YOUNG, Code.COOLING_DOWN, Code.OUTSIDE_WINDOW}
+)
+"""What no longer counts once a second pod was asked for: going on is as quick as going back. A rollout is looked for
+by other signs, because a changed number looks like one at first."""
 
 
 class Judge:
@@ -49,10 +56,14 @@ class Judge:
         by = Viewpoint(context.keys, context.settings, self._holder, now)
         urgency = urgency_of(migration)
         source = world.source_of(migration, state)
-        target = ""
+        target, mode = "", Mode.EVICT
         objections: tuple[Reason, ...] = ()
         if source is not None and source.node_name and migration.status.step in BEFORE_EVICTION:
             target, objections = self._examined(migration, source, context, urgency)
+            mode, unsuited = approach.decide(migration, Case(source, context), urgency)
+            objections += unsuited
+        elif source is not None and (surge.under_way(migration) or recreate.under_way(migration)):
+            objections = tuple(_meanwhile(migration, source, context, urgency))
         return world.look(
             migration,
             state,
@@ -61,6 +72,7 @@ class Judge:
             objections=objections,
             withdrawn=self._withdrawn(migration, context, urgency),
             target=target,
+            mode=mode,
         )
 
     def _seen(self, state: ClusterState, now: datetime) -> Context:
@@ -84,8 +96,9 @@ class Judge:
             chosen = _chosen(source, context)
             return (chosen, tuple(found)) if isinstance(chosen, str) else ("", (*found, chosen))
         target = replacement.goal(migration, context.state)
-        if target and urgency is Urgency.VOLUNTARY:
-            found.extend(_misfits(source, target, context.state))
+        if target and urgency is Urgency.VOLUNTARY and migration.status.replacement is None:
+            beside = surge.is_mode(migration) or recreate.is_mode(migration)
+            found.extend(_misfits(source, target, context.state, beside=beside))
         elif target and urgency is Urgency.MAINTENANCE and _is_signed(target, context.state):
             found.append(Reason(Code.NO_NODE_FITS, f"target {target} is to be left as well"))
         return "", tuple(found)
@@ -94,7 +107,7 @@ class Judge:
         stopped = self._stopped()
         if stopped:
             return stopped
-        if context.settings.mode is Mode.OBSERVE:
+        if context.settings.mode is policy_settings.Mode.OBSERVE:
             return "mode is observe: nothing new is done"
         wanted = SIGNALS.get(urgency)
         resolved = migration.status.resolved
@@ -151,12 +164,22 @@ def _chosen(source: Pod, context: Context) -> str | Reason:
     return Search(ledger, context).target(Proposal(source, Urgency.VOLUNTARY, "asked for by hand"))
 
 
-def _misfits(source: Pod, target: str, state: ClusterState) -> Iterator[Reason]:
+def _meanwhile(migration: PodMigration, source: Pod, context: Context, urgency: Urgency) -> Iterator[Reason]:
+    """What speaks against going on with a second pod that was asked for."""
+    yield from (it for it in _guarded(migration, source, context, urgency) if it.code not in BEGUN)
+    found = context.state.workload(source)
+    if found is not None and surge.is_mode(migration):
+        yield from scaling.disturbances(scaling.Subject(source, found, context.state))
+
+
+def _misfits(source: Pod, target: str, state: ClusterState, *, beside: bool) -> Iterator[Reason]:
+    """`beside`: the source is still there when its replacement comes."""
     node = state.nodes.get(target)
     if node is None or node.node is None:
         yield Reason(Code.NO_NODE_FITS, f"target {target} does not exist")
         return
     picture = Picture(state)
-    picture.take(source)
+    if not beside:
+        picture.take(source)
     for misfit in Fitter(picture).misfits(source, target):
         yield Reason(Code.NO_NODE_FITS, f"target {target}: {misfit.text}")

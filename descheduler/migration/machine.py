@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from cluster.objects import Pod, PodMigration
+from descheduler.migration import recreate, surge
 from descheduler.migration.actions import (
     Action,
     Adopt,
@@ -27,6 +28,7 @@ from descheduler.migration.actions import (
     Write,
     owner_json,
 )
+from descheduler.migration.endings import Ending
 from descheduler.migration.world import World
 from descheduler.proposal import Urgency
 from descheduler.reasons import Reason
@@ -50,13 +52,33 @@ def step(migration: PodMigration, world: World, now: datetime) -> Action:
         return Done() if meta.deletion_timestamp is not None else Adopt()
     if status.phase in {"", "Pending"}:
         return _take_up(migration, world, now)
+    in_mode = surge.under_way(migration) or recreate.under_way(migration)
+    return _advance_in_mode(migration, world, now) if in_mode else _advance(migration, world, now)
+
+
+def _advance(migration: PodMigration, world: World, now: datetime) -> Action:
     ending = None if _is_past_eviction(migration, world) else _ending(migration, world, now)
     if ending is not None:
         return ending
     retry = _retry_at(migration)
     if retry is not None and retry > now and not (_blocked(migration) and world.budget_free):
-        return Wait(retry, status.message)
-    return _STEPS[status.step](migration, world, now)
+        return Wait(retry, migration.status.message)
+    return _STEPS[migration.status.step](migration, world, now)
+
+
+def _advance_in_mode(migration: PodMigration, world: World, now: datetime) -> Action:
+    """Steps that only one mode has. What it changed is taken back by the mode itself before the move ends."""
+    called_off = _called_off(migration, world) or _texts(world.objections)
+    if migration.status.step == recreate.REMOVE:
+        unmark = _unmark(migration, world)
+        if unmark is not None:
+            return unmark
+    mode = surge if surge.under_way(migration) else recreate
+    return _ended(mode.step(migration, world, called_off, now), now)
+
+
+def _ended(found: Action | Ending, now: datetime) -> Action:
+    return _end(found.phase, found.why, now) if isinstance(found, Ending) else found
 
 
 def is_over(migration: PodMigration) -> bool:
@@ -75,7 +97,11 @@ def failed(migration: PodMigration, world: World, failure: Failure, now: datetim
         # A user's own budget has come beside ours, which goes at once: not two budgets for good.
         failure = replace(failure, final=False, counts=False)
     attempts = migration.status.attempts + (1 if failure.counts else 0)
-    if failure.final or attempts > settings.max_retries:
+    over = failure.final or attempts > settings.max_retries
+    if surge.under_way(migration):
+        if failure.final or (over and not surge.is_going_back(migration)):
+            return surge.given_up(migration, world, failure.why, now)
+    elif over and migration.status.step != recreate.REMOVE:
         patient = failure.blocked and world.urgency is not Urgency.VOLUNTARY and not failure.final
         if not patient and migration.status.step not in PAST_EVICTION:
             return _give_up(migration, world, failure, now)
@@ -125,6 +151,8 @@ def _ending(migration: PodMigration, world: World, now: datetime) -> Action | No
     phase, why = (migration.status.intent or {}).get("ending"), migration.status.message
     if phase not in ENDED:
         phase, why = "Cancelled", _called_off(migration, world) or _texts(world.objections)
+    if why and recreate.has_copy(migration):
+        return recreate.back(migration, world, Ending(phase, why))
     return (_unmark(migration, world) or _end(phase, why, now)) if why else None
 
 
@@ -142,6 +170,8 @@ def _give_up(migration: PodMigration, world: World, failure: Failure, now: datet
     between would mark the pod again and go on.
     """
     phase = "Cancelled" if failure.blocked else "Failed"
+    if recreate.has_copy(migration):
+        return recreate.back(migration, world, Ending(phase, failure.why))
     if _unmark(migration, world) is None:
         return _end(phase, failure.why, now)
     intent = {"action": "GiveUp", "at": _text(now), "ending": phase}
@@ -167,7 +197,7 @@ def _take_up(migration: PodMigration, world: World, now: datetime) -> Action:
         "podUid": source.metadata.uid,
         "sourceNode": source.node_name,
         "targetNode": target,
-        "mode": migration.spec.mode or "Evict",
+        "mode": world.mode.value,
     }
     return Write(
         {
@@ -201,6 +231,15 @@ def _mark(migration: PodMigration, world: World, now: datetime) -> Action:
     seen = (migration.status.started_at or now) + world.settings.migrations.hint_propagation
     if world.urgency is not Urgency.INTERRUPTION and seen > now:
         return Wait(seen, "the webhook is being told where the replacement should go")
+    return _begin(migration, source, world, now)
+
+
+def _begin(migration: PodMigration, source: Pod, world: World, now: datetime) -> Action:
+    """Announce the first thing that the mode does to the workload."""
+    if surge.is_mode(migration):
+        return _ended(surge.begin(source, world, now), now)
+    if recreate.is_mode(migration):
+        return recreate.begin(migration, source, world, now)
     intent = {"action": "Evict", "at": _text(now), "uid": source.metadata.uid, "known": list(world.young)}
     return Write({"step": "Evict", "holder": world.holder, "intent": intent})
 

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from cluster.objects import PodMigration
+from cluster.objects import Deployment, PodMigration, ReplicaSet
 from cluster.store import is_newer
 from descheduler.migration import machine
 from descheduler.migration.actions import Action, Adopt, Done, Release, Wait, Write
@@ -163,6 +163,16 @@ def adopt(accepted: Accepted, state: ClusterState) -> None:
         if found is not None and found.object is not None:
             meta = msgspec.structs.replace(found.object.metadata, labels=labels)
             state.apply(found.object, msgspec.structs.replace(found.object, metadata=meta))
+    if accepted.replicas is not None:
+        _rescaled(*accepted.replicas, state)
+
+
+def _rescaled(uid: str, replicas: int, state: ClusterState) -> None:
+    """The watch will tell the same soon; until then no decision must rest on the old number."""
+    found = state.controllers.get(uid)
+    item = found.object if found is not None else None
+    if isinstance(item, Deployment | ReplicaSet) and item.spec.replicas != replicas:
+        state.apply(item, msgspec.structs.replace(item, spec=msgspec.structs.replace(item.spec, replicas=replicas)))
 
 
 def forget(migration: PodMigration, state: ClusterState) -> None:

@@ -22,6 +22,8 @@ from policy.exchange import Exchange
 SKEW: Final = timedelta(seconds=5)
 """How far our clock may be ahead of the API server's, which stamps pods to the second."""
 NEVER: Final = datetime.max.replace(tzinfo=UTC)
+WAITING: Final = frozenset({"AwaitReplacement", "AwaitAvailable"})
+"""Steps in which a move looks for its replacement."""
 YOUNG: Final = timedelta(seconds=60)
 """Pods of the owner younger than this are named in the intent, so that clocks do not decide about them."""
 
@@ -38,7 +40,8 @@ def find(migration: PodMigration, state: ClusterState) -> Match | None:
     resolved = migration.status.resolved
     owner = resolved.owner if resolved is not None else None
     if owner is None:
-        return None
+        copied = _copy(migration, state)
+        return Match(copied) if copied is not None else None
     claimed = _claimed(migration, state)
     if claimed is not None:
         traded = migration.status.exchange
@@ -92,10 +95,17 @@ def _claimed(migration: PodMigration, state: ClusterState) -> Pod | None:
     return known if alive else None
 
 
+def _copy(migration: PodMigration, state: ClusterState) -> Pod | None:
+    """Of a pod without a controller: the copy that was announced by its name."""
+    name = (migration.status.intent or {}).get("copy", "")
+    found = state.pods.get((migration.metadata.namespace, name))
+    return found if found is not None and found.metadata.deletion_timestamp is None else None
+
+
 def _given_out(migration: PodMigration, state: ClusterState) -> dict[Key, Match]:
     """All migrations of one owner are served together, so that none takes what belongs to another."""
     unserved = sorted(_rivals(migration, state), key=lambda it: (_announced(it) or NEVER, it.metadata.name))
-    waiting = [it for it in unserved if it.status.step == "AwaitReplacement"]
+    waiting = [it for it in unserved if it.status.step in WAITING]
     if not waiting:
         return {}
     taken = {it.status.replacement.uid for it in state.migrations.values() if it.status.replacement is not None}

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cluster.objects import Pod, PodMigration
+from descheduler import scaling
 from descheduler.migration import replacement, temporary_budget
-from descheduler.proposal import Urgency
+from descheduler.proposal import Mode, Urgency
 from descheduler.reasons import Reason
+from descheduler.scaling import ScaleTarget
 from descheduler.state import ClusterState
 from descheduler.workload import Workload
 from policy.keys import Keys
@@ -56,6 +58,10 @@ class World:
     """Why the eviction has to wait for our temporary budget; empty if it need not."""
     shielded: bool = False
     """A temporary budget of ours selects the pod."""
+    mode: Mode = Mode.EVICT
+    """How it should be carried out, if it has not begun."""
+    scale: ScaleTarget | None = None
+    """The scale of the workload, where there is one that we can change."""
 
 
 def source_of(migration: PodMigration, state: ClusterState) -> Pod | None:
@@ -94,6 +100,7 @@ def look(
     objections: tuple[Reason, ...] = (),
     withdrawn: str = "",
     target: str = "",
+    mode: Mode = Mode.EVICT,
 ) -> World:
     """Everything about one migration that can be read from the state."""
     namespace = state.namespaces.get(migration.metadata.namespace)
@@ -123,6 +130,8 @@ def look(
         others_moving=_others(migration, found, state),
         hold=_hold(migration, source, state, by.settings),
         shielded=source is not None and any(map(temporary_budget.is_ours, state.budgets_of(source))),
+        mode=mode,
+        scale=scaling.target_of(found, _owner_uid(migration, source), state),
     )
 
 
@@ -131,6 +140,12 @@ def _hold(migration: PodMigration, source: Pod | None, state: ClusterState, sett
     if source is None or migration.status.step != "Evict":
         return ""
     return temporary_budget.hold(migration, source, state, settings)
+
+
+def _owner_uid(migration: PodMigration, source: Pod | None) -> str:
+    resolved = migration.status.resolved
+    owner = resolved.owner if resolved is not None else source.metadata.controller if source is not None else None
+    return owner.uid if owner is not None else ""
 
 
 def _budget_free(pod: Pod, state: ClusterState) -> bool:

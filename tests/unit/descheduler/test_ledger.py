@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from descheduler.limits import by_replicas
+from descheduler.proposal import Mode
 from descheduler.reasons import Code
 from policy.settings import Settings
 from policy.settings_moves import Limits
@@ -25,6 +26,12 @@ def draining(count: int = 3, **pod: Any) -> list[Any]:
         *nodes("n1", "n2", cpu="8"),
         *deployment("x", ["n0"] * count, **pod),
     ]
+
+
+AUTOSCALED = build.thing(
+    "HorizontalPodAutoscaler", "auto", spec={"scaleTargetRef": {"kind": "Deployment", "name": "x"}, "maxReplicas": 9}
+)
+"""Keeps the workload from being doubled where a budget has no room."""
 
 
 def codes(found: Any) -> set[Code]:
@@ -50,10 +57,29 @@ def test_budgets_hold_for_every_move(
     objects: list[Any], budgets: list[dict[str, Any]], moves: int, code: Code
 ) -> None:
     made = [build.budget(f"pdb{number}", labels={"app": "x"}, **it) for number, it in enumerate(budgets)]
-    found = scenes.made([*objects, *made], FREE)
+    found = scenes.made([*objects, *made, AUTOSCALED], FREE)
     assert len(found.moves) == moves
     assert codes(found) == {code}
     assert all("pdb0" in reason.text for refusal in found.refusals for reason in refusal.reasons)
+
+
+@pytest.mark.parametrize("allowed", [0, 2])
+def test_where_a_budget_has_no_room_one_pod_at_a_time_is_doubled(allowed: int) -> None:
+    budget = build.budget("pdb", allowed=allowed, labels={"app": "x"})
+    found = scenes.made([*draining(5), budget], FREE)
+    assert [it.mode for it in found.moves] == [Mode.EVICT] * allowed + [Mode.SURGE]
+    assert codes(found) == {Code.PDB_NO_BUDGET}
+    assert all("in this plan is doubling" in it.text for no in found.refusals for it in no.reasons)
+
+
+def test_a_surge_under_way_takes_no_budget_and_is_the_only_one() -> None:
+    budget = build.budget("pdb", allowed=1, labels={"app": "x"})
+    flying = migration("x-00", target="n1", mode="Surge")
+    found = scenes.made([*draining(4), budget, flying], FREE)
+    assert [(it.pod.metadata.name, it.mode) for it in found.moves] == [("x-01", Mode.EVICT)]
+    reasons = [it.text for no in found.refusals for it in no.reasons if it.code is Code.PDB_NO_BUDGET]
+    assert len(reasons) == 2
+    assert all("PodMigration" in it for it in reasons)
 
 
 @pytest.mark.parametrize(
@@ -119,8 +145,9 @@ def test_a_plan_moves_one_pod_of_a_stateful_set() -> None:
 # ---- what is on its way
 
 
-def migration(pod: str, *, target: str, phase: str = "InProgress", **status: Any) -> Any:
+def migration(pod: str, *, target: str, phase: str = "InProgress", mode: str = "Evict", **status: Any) -> Any:
     resolved = {
+        "mode": mode,
         "sourceNode": "n0",
         "targetNode": target,
         "owner": build.owner("ReplicaSet", "x-rs"),
@@ -138,10 +165,10 @@ def test_moves_in_flight_count_against_limits_and_budgets() -> None:
     flying = [migration("x-00", target="n1"), migration("x-01", target="n2")]
     assert scenes.made([*piled(), *flying]).moves == ()
     budget = build.budget("pdb", allowed=3, labels={"app": "x"})
-    assert len(scenes.made([*piled(), budget], FREE).moves) == 3
-    assert len(scenes.made([*piled(), budget, *flying], FREE).moves) == 1
+    assert len(scenes.made([*piled(), budget, AUTOSCALED], FREE).moves) == 3
+    assert len(scenes.made([*piled(), budget, AUTOSCALED, *flying], FREE).moves) == 1
     done = migration("x-00", target="n1", phase="Completed")
-    assert len(scenes.made([*piled(), budget, done], FREE).moves) == 3
+    assert len(scenes.made([*piled(), budget, AUTOSCALED, done], FREE).moves) == 3
 
 
 @pytest.mark.parametrize("gone", [pytest.param(False, id="not evicted yet"), pytest.param(True, id="evicted")])

@@ -94,12 +94,18 @@ def test_what_stays_is_named_and_does_not_hold_up_the_drain() -> None:
     ]
 
 
+TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}
+SCALED_BY_ANOTHER = build.thing("HorizontalPodAutoscaler", "x", spec={"scaleTargetRef": TARGET})
+"""With it no replica is added for the time of a move, and only an eviction is left."""
+
+
 def test_a_budget_is_named() -> None:
     objects = [
         build.node("a", labels=LABEL),
         build.node("b"),
-        *deployment("x", ["a"]),
+        *deployment("x", ["a", "b"]),
         build.budget("x", allowed=0, labels={"app": "x"}),
+        SCALED_BY_ANOTHER,
     ]
     (request,) = written(*objects)
     assert "x-00: PDB_NO_BUDGET: PodDisruptionBudget x" in annotations(request)[KEYS.maintenance_remaining]
@@ -170,8 +176,9 @@ def test_pods_that_only_a_budget_holds_are_deleted_at_the_deadline(
     objects = [
         build.node("a", labels=LABEL, annotations=marks),
         build.node("b"),
-        *deployment("x", ["a"]),
+        *deployment("x", ["a", "b"]),
         build.budget("x", allowed=allowed, labels={"app": "x"}),
+        SCALED_BY_ANOTHER,
         *deployment("out", ["a"], annotations=OPTED_OUT),
     ]
     found = written(*objects, settings=settings)

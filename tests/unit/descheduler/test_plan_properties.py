@@ -12,6 +12,7 @@ from cluster.objects import Pod
 from descheduler import plan
 from descheduler.limits import by_replicas
 from descheduler.plan import Plan
+from descheduler.proposal import Mode
 from policy.settings import Settings
 from policy.settings_moves import Limits
 from tests.unit.descheduler import build, generated, naive
@@ -76,7 +77,8 @@ def test_no_budget_is_exceeded(case: Case) -> None:
         selected = [
             move
             for move in made.moves
-            if move.pod.metadata.namespace == budget.metadata.namespace
+            if move.mode is Mode.EVICT
+            and move.pod.metadata.namespace == budget.metadata.namespace
             and naive._selects(budget.spec.selector, move.pod)
         ]
         assert len(selected) <= budget.status.disruptions_allowed

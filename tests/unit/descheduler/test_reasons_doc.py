@@ -9,6 +9,7 @@ from descheduler import reasons_doc
 from descheduler.fit import FitCode
 from descheduler.guards import GUARDS
 from descheduler.reasons import Code
+from telemetry.metrics import LABELS
 
 PAGE = Path(__file__).parents[3] / "docs" / "reasons.md"
 
@@ -23,6 +24,10 @@ def test_every_code_says_what_it_means(closed_set: type[StrEnum]) -> None:
     assert list(told) == [member.name for member in closed_set]
     assert all(text.endswith(".") for text in told.values())
     assert all(f"| `{member.value}` | {told[member.name]} |" in reasons_doc.markdown() for member in closed_set)
+
+
+def test_every_code_can_be_counted() -> None:
+    assert {code.value for code in Code} <= LABELS["reason"]
 
 
 def test_every_guard_says_why() -> None:

@@ -1,0 +1,46 @@
+"""Whose number of replicas it is, read from the managed fields of a fresh object.   Pure.
+
+Whoever sets another number becomes its owner; whoever sets the same number again does not. So a number is ours as
+long as it is the one we wrote and our manager owns it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from descheduler.migration.actions import Scale
+
+MANAGER: Final = "spotshift-surge"
+"""Of the scale subresource alone, so that it owns nothing but numbers."""
+
+
+def refusal(seen: Mapping[str, Any], action: Scale) -> str | None:
+    """Why the number must be left alone; None if it may be set, or has been set as we want it."""
+    replicas = seen["spec"]["replicas"]
+    ours = owns(seen, MANAGER)
+    if replicas == action.after:
+        return None if action.owned or ours else f"somebody else set {replicas} replicas"
+    if replicas != action.before:
+        return f"somebody set {replicas} replicas, expected were {action.before}"
+    if action.owned and not ours:
+        return f"the number of replicas, {replicas}, was written by {writer(seen) or 'somebody else'} since"
+    generation = seen["metadata"]["generation"]
+    if action.generation is not None and generation != action.generation:
+        return f"its specification was changed: generation {generation}, expected was {action.generation}"
+    return None
+
+
+def owns(seen: Mapping[str, Any], manager: str) -> bool:
+    """Whether this manager wrote the number last."""
+    return any(it.get("manager") == manager for it in _writers(seen))
+
+
+def writer(seen: Mapping[str, Any]) -> str:
+    """Who owns the number, for people."""
+    return ", ".join(sorted({str(it.get("manager", "")) for it in _writers(seen)}))
+
+
+def _writers(seen: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    entries = seen["metadata"].get("managedFields", ())
+    return [it for it in entries if "f:replicas" in it.get("fieldsV1", {}).get("f:spec", {})]

@@ -1,0 +1,151 @@
+"""A move of a pod that nobody would replace: a copy runs and is Ready before the original is evicted.   Pure.
+
+    Mark -> CreateCopy -> AwaitReady -> Evict -> AwaitReplacement, or before the eviction RemoveCopy
+
+The copy belongs to nobody, as the original did. It is told where to go like every replacement: by the webhook, as a
+preference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from cluster.objects import Pod, PodMigration
+from descheduler.migration.actions import Action, CreateCopy, RemoveCopy, Wait, Write
+from descheduler.migration.endings import Ending, text_of
+from descheduler.migration.world import World
+from descheduler.proposal import Mode
+from descheduler.scaling import mode_of
+
+CREATE, READY, REMOVE = "CreateCopy", "AwaitReady", "RemoveCopy"
+STEPS: Final = frozenset({CREATE, READY, REMOVE})
+PREFIX: Final = "rescheduled-"
+NAME_LENGTH: Final = 63
+"""Of a pod that should have a host name."""
+_COPIED: Final = re.compile(rf"{PREFIX}(.+)-\d{{10}}")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a step looks at."""
+
+    migration: PodMigration
+    world: World
+    called_off: str
+    now: datetime
+
+    @property
+    def intent(self) -> Mapping[str, Any]:
+        """What was written down when the copy was announced."""
+        return self.migration.status.intent or {}
+
+    @property
+    def source(self) -> Pod | None:
+        """The original, while it is not being deleted."""
+        found = self.world.source
+        return found if found is not None and found.metadata.deletion_timestamp is None else None
+
+    def write(self, step: str, **status: Any) -> Write:
+        """Go on to a step."""
+        intent = {key: value for key, value in self.intent.items() if key != "retryAt"}
+        return Write({"step": step, "holder": self.world.holder, "intent": {**intent, "action": step}, **status})
+
+    def back(self, phase: str, why: str) -> Write:
+        """Have the copy removed."""
+        return back(self.migration, self.world, Ending(phase, why))
+
+
+def is_mode(migration: PodMigration) -> bool:
+    """Whether the move is carried out in this way."""
+    return mode_of(migration) == Mode.RECREATE
+
+
+def under_way(migration: PodMigration) -> bool:
+    """Whether there may be a copy that serves nobody yet."""
+    return migration.status.step in STEPS
+
+
+def has_copy(migration: PodMigration) -> bool:
+    """Whether calling the move off leaves a copy."""
+    return is_mode(migration) and bool((migration.status.intent or {}).get("copy"))
+
+
+def name_of(source: Pod, world: World, at: datetime) -> str:
+    """`rescheduled-NAME-TIME`, of the first name where the pod is a copy itself."""
+    base = source.metadata.annotations.get(world.keys.original_pod_name) or source.metadata.name
+    while (found := _COPIED.fullmatch(base)) is not None:
+        base = found.group(1)
+    stamp = f"-{int(at.timestamp()):010d}"
+    return PREFIX + base[: NAME_LENGTH - len(PREFIX) - len(stamp)].rstrip("-.") + stamp
+
+
+def begin(migration: PodMigration, source: Pod, world: World, now: datetime) -> Write:
+    """Announce the copy by its name, so that it is made once and found again."""
+    name = name_of(source, world, migration.status.started_at or now)
+    intent = {"action": CREATE, "at": text_of(now), "uid": source.metadata.uid, "copy": name}
+    return Write({"step": CREATE, "holder": world.holder, "intent": intent})
+
+
+def step(migration: PodMigration, world: World, called_off: str, now: datetime) -> Action | Ending:
+    """What to do next."""
+    if world.namespace_terminating:
+        return Ending("Cancelled", "the namespace is being deleted")
+    turn = Turn(migration, world, called_off, now)
+    retry = turn.intent.get("retryAt")
+    if isinstance(retry, str) and datetime.fromisoformat(retry) > now:
+        return Wait(datetime.fromisoformat(retry), migration.status.message)
+    return _STEPS[migration.status.step](turn)
+
+
+def back(migration: PodMigration, world: World, ending: Ending) -> Write:
+    """The copy has to go before the move can end."""
+    intent = {**(migration.status.intent or {}), "action": REMOVE, "ending": ending.phase}
+    intent.pop("retryAt", None)
+    return Write({"step": REMOVE, "holder": world.holder, "message": ending.why[:1024], "intent": intent})
+
+
+def _create(turn: Turn) -> Action:
+    source, found = turn.source, turn.world.replacement
+    if turn.called_off or source is None:
+        return turn.back("Cancelled", turn.called_off or "the pod went away before it was copied")
+    if found is not None:
+        return turn.write(READY, replacement=_claimed(found))
+    return CreateCopy(source.metadata.name, source.metadata.uid, str(turn.intent["copy"]))
+
+
+def _ready(turn: Turn) -> Action:
+    """A pod that somebody deletes is not wanted any more, and neither is its copy."""
+    found, claimed = turn.world.replacement, turn.migration.status.replacement
+    if turn.called_off or turn.source is None:
+        return turn.back("Cancelled", turn.called_off or "the pod went away before its copy was Ready")
+    if found is None:
+        return turn.back("Failed", "the copy was deleted before it was Ready")
+    if claimed is None or claimed.node != found.node_name:
+        return Write({"replacement": _claimed(found)})
+    if found.ready:
+        return turn.write("Evict")
+    allowed = turn.world.settings.migrations.ready_timeout
+    late = datetime.fromisoformat(str(turn.intent["at"])) + allowed
+    return (
+        Wait(late, "the copy is not Ready yet")
+        if late > turn.now
+        else turn.back("Failed", f"the copy {found.metadata.name} is not Ready after {allowed}")
+    )
+
+
+def _remove(turn: Turn) -> Action | Ending:
+    found = turn.world.replacement
+    if found is not None:
+        return RemoveCopy(found.metadata.name, found.metadata.uid)
+    return Ending(str(turn.intent["ending"]), turn.migration.status.message)
+
+
+_STEPS: Final[dict[str, Callable[[Turn], Action | Ending]]] = {CREATE: _create, READY: _ready, REMOVE: _remove}
+
+
+def _claimed(pod: Pod) -> dict[str, str]:
+    return {"name": pod.metadata.name, "uid": pod.metadata.uid, "node": pod.node_name}

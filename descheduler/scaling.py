@@ -1,0 +1,225 @@
+"""Whether a workload can run one pod more for a while, and what its scale looks like now.   Pure.
+
+A workload is doubled only where nobody else decides about the number: two who both write it end in a quarrel over
+running pods. Every "no" is a clause that can stand after "because".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Final
+
+from cluster.objects import Deployment, Pod, PodMigration, ReplicaSet
+from descheduler.node_state import Key
+from descheduler.reasons import Code, Reason
+from descheduler.state import ClusterState
+from descheduler.workload import Workload
+from policy import keys
+
+SHARED: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
+"""Access modes that let two pods on two nodes use a claim at the same time."""
+SURGE: Final = "Surge"
+_DISKS: Final = ("iscsi", "rbd", "gce_persistent_disk", "aws_elastic_block_store")
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleTarget:
+    """The controller whose number of replicas a Surge raises and lowers, as it is now."""
+
+    kind: str
+    name: str
+    uid: str
+    replicas: int
+    generation: int
+    min_ready_seconds: int
+    pods: tuple[Pod, ...]
+    """Pods of the ReplicaSet that are not being deleted."""
+    failure: str = ""
+    """What keeps the controller from making pods, such as a quota."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A pod and the workload it belongs to."""
+
+    pod: Pod
+    workload: Workload
+    state: ClusterState
+
+    @property
+    def deployment(self) -> Deployment | None:
+        """The Deployment, if it is one."""
+        return self.workload.object if isinstance(self.workload.object, Deployment) else None
+
+
+def target_of(workload: Workload | None, owner_uid: str, state: ClusterState) -> ScaleTarget | None:
+    """The scale of a workload; None if it has none that we can change."""
+    found = workload.object if workload is not None else None
+    if workload is None or not isinstance(found, Deployment | ReplicaSet):
+        return None
+    direct = state.controllers.get(owner_uid)
+    parts = (found, direct.object) if direct is not None else (found,)
+    pods = state.by_owner.get(owner_uid, {}).values()
+    return ScaleTarget(
+        workload.kind,
+        workload.name,
+        workload.uid,
+        found.spec.replicas,
+        found.metadata.generation,
+        found.spec.min_ready_seconds,
+        tuple(pod for pod in pods if pod.metadata.deletion_timestamp is None),
+        next((text for part in parts for text in _failures(part)), ""),
+    )
+
+
+def hindrances(subject: Subject, surging: Mapping[str, str]) -> tuple[str, ...]:
+    """Why one pod more cannot be started beside this one. `surging`: Surges under way by UID of their workload."""
+    found = tuple(text for check in _BEFORE if (text := check(subject)))
+    other = surging.get(subject.workload.uid)
+    return (*found, f"{other} is doubling {subject.workload.text} already") if other else found
+
+
+def disturbances(subject: Subject) -> tuple[Reason, ...]:
+    """The same for a workload that we have doubled: what somebody began meanwhile."""
+    return tuple(Reason(code, text) for check, code in _MEANWHILE.items() if (text := check(subject)))
+
+
+def open_surges(state: ClusterState, but: PodMigration | None = None) -> dict[str, str]:
+    """Names of moves that double a workload, by its UID. Of two that have not begun, the older goes first."""
+    found: dict[str, str] = {}
+    for other in state.open_migrations():
+        uid = _workload_uid(other, state)
+        if uid and mode_of(other) == SURGE and (but is None or _goes_before(other, but)):
+            found[uid] = f"PodMigration {other.metadata.name}"
+    return found
+
+
+def mode_of(migration: PodMigration) -> str:
+    """How it is carried out, or will be."""
+    resolved = migration.status.resolved
+    return (resolved.mode if resolved is not None else "") or migration.spec.mode
+
+
+def _goes_before(other: PodMigration, mine: PodMigration) -> bool:
+    if other.metadata.key == mine.metadata.key:
+        return False
+    return other.status.step not in {"", "Guard", "Mark"} or _age(other) < _age(mine)
+
+
+def _age(it: PodMigration) -> tuple[str, Key]:
+    created = it.metadata.creation_timestamp
+    return created.isoformat() if created is not None else "", it.metadata.key
+
+
+def _workload_uid(migration: PodMigration, state: ClusterState) -> str:
+    resolved = migration.status.resolved
+    if resolved is not None and resolved.workload is not None:
+        return resolved.workload.uid
+    pod = state.pods.get((migration.metadata.namespace, migration.spec.pod_ref.name))
+    found = state.workload(pod) if pod is not None else None
+    return found.uid if found is not None else ""
+
+
+# ---- what speaks against it
+
+
+def _scalable(subject: Subject) -> str:
+    if isinstance(subject.workload.object, Deployment | ReplicaSet):
+        return ""
+    if subject.workload.kind == "StatefulSet":
+        return "a StatefulSet gives every pod a name of its own and cannot run two of one"
+    return f"the scale of a {subject.workload.kind} is not ours to change"
+
+
+def _controlled(subject: Subject) -> str:
+    above = subject.workload.object.metadata.controller if subject.workload.object is not None else None
+    return f"{above.kind} {above.name} controls it and would put its replicas back" if above is not None else ""
+
+
+def _autoscaled(subject: Subject) -> str:
+    mine = subject.workload
+    for (namespace, name), found in sorted(subject.state.autoscalers.items(), key=itemgetter(0)):
+        ref = found.spec.scale_target_ref
+        if namespace == mine.namespace and (ref.kind, ref.name) == (mine.kind, mine.name):
+            return f"HorizontalPodAutoscaler {name} decides about its replicas"
+    return ""
+
+
+def _strategy(subject: Subject) -> str:
+    found = subject.deployment
+    recreate = found is not None and found.spec.strategy.type == "Recreate"
+    return "its strategy is Recreate: two of it must not run at the same time" if recreate else ""
+
+
+def _volumes(subject: Subject) -> str:
+    pod = subject.pod
+    own = {f"{pod.metadata.name}-{it.name}" for it in pod.spec.volumes if it.ephemeral is not None}
+    for name in pod.claims:
+        claim = subject.state.claims.get((pod.metadata.namespace, name))
+        if name not in own and (claim is None or not SHARED.intersection(claim.spec.access_modes)):
+            return f"claim {name} can be used on one node only"
+    for volume in pod.spec.volumes:
+        disks = [getattr(volume, kind) for kind in _DISKS]
+        if any(disk is not None and not disk.read_only for disk in disks):
+            return "a disk that it mounts can be used on one node only"
+    return ""
+
+
+def _rollout(subject: Subject) -> str:
+    """Not by the generation alone: a change of the number is one too."""
+    found = subject.deployment
+    if found is None:
+        return ""
+    if found.spec.paused:
+        return "its rollout is paused"
+    owner = subject.pod.metadata.controller
+    direct = subject.state.controllers.get(owner.uid) if owner is not None else None
+    newest = found.metadata.annotations.get(keys.DEPLOYMENT_REVISION)
+    mine = direct.annotations.get(keys.DEPLOYMENT_REVISION) if direct is not None else None
+    others = any(
+        pod.metadata.controller is not None and owner is not None and pod.metadata.controller.uid != owner.uid
+        for _, pod in subject.state.siblings(subject.workload)
+    )
+    return "a rollout is under way" if others or (newest is not None and newest != mine) else ""
+
+
+def _taken_up(subject: Subject) -> str:
+    found = subject.workload.object
+    if not isinstance(found, Deployment | ReplicaSet):
+        return ""
+    late = found.status.observed_generation < found.metadata.generation
+    return "its controller has not taken up its last change yet" if late else ""
+
+
+def _failing(subject: Subject) -> str:
+    owner = subject.pod.metadata.controller
+    target = target_of(subject.workload, owner.uid if owner is not None else "", subject.state)
+    return f"no further pod can be made: {target.failure}" if target is not None and target.failure else ""
+
+
+def _siblings(subject: Subject) -> str:
+    """A controller that scales down takes what is not Ready first, whatever anybody said about costs."""
+    for _, pod in sorted(subject.state.siblings(subject.workload), key=itemgetter(0)):
+        if pod.metadata.uid != subject.pod.metadata.uid and not pod.ready and pod.metadata.deletion_timestamp is None:
+            return f"its sibling {pod.metadata.name} is not Ready"
+    return "" if subject.pod.ready else "it is not Ready itself"
+
+
+def _failures(part: object) -> Iterator[str]:
+    if isinstance(part, Deployment | ReplicaSet):
+        for condition in part.status.conditions:
+            if condition.type == "ReplicaFailure" and condition.status == "True":
+                yield condition.message or condition.reason
+
+
+Check = Callable[[Subject], str]
+_MEANWHILE: Final[Mapping[Check, Code]] = {
+    _scalable: Code.MODE_UNSUITED,
+    _controlled: Code.REPLICAS_CONTESTED,
+    _autoscaled: Code.REPLICAS_CONTESTED,
+    _strategy: Code.MODE_UNSUITED,
+    _rollout: Code.PENDING_REVISION,
+}
+_BEFORE: Final[tuple[Check, ...]] = (*_MEANWHILE, _taken_up, _volumes, _failing, _siblings)

@@ -1,0 +1,85 @@
+"""Pods that nobody would replace: copied if they ask for it, and never lost."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from testbed import access, objects
+from testbed.api import ApiError, connect
+from testbed.waiting import eventually
+from tests.integration.descheduler.doubling.scene import OURS, SYSTEM, Scene
+
+OPTED_IN = {OURS.rescheduling: "enabled"}
+
+
+def run(scene: Scene, annotations: dict[str, str] | None = None, **options: Any) -> str:
+    scene.kube.create(
+        "pods", objects.pod("web", annotations={**OPTED_IN, **(annotations or {})}, **options), scene.namespace
+    )
+    scene.wait_ready(1)
+    return "web"
+
+
+def test_a_copy_takes_its_place_twice(scene: Scene) -> None:
+    name = run(scene)
+    uid = scene.pods()[0]["metadata"]["uid"]
+    for _ in range(2):
+        status = scene.end(scene.ask(name))
+        assert (status["phase"], status["resolved"]["mode"]) == ("Completed", "Recreate"), status
+        copy = status["replacement"]["name"]
+        assert re.fullmatch(r"rescheduled-web-\d{10}", copy)
+        (left,) = eventually(scene.pods, until=lambda pods: len(pods) == 1)
+        assert left["metadata"]["name"] == copy
+        assert left["metadata"]["annotations"][OURS.original_pod] == uid
+        assert "ownerReferences" not in left["metadata"]
+        assert scene.fewest == 1
+        name, uid = copy, left["metadata"]["uid"]
+
+
+def test_a_copy_that_is_never_ready_goes_and_the_original_stays(scene: Scene) -> None:
+    scene.kube.create(
+        "pods", objects.pod("web", annotations={**OPTED_IN, f"{objects.PREFIX}ready-delay": "30s"}), scene.namespace
+    )
+    scene.wait_ready(1)
+    status = scene.end(scene.ask("web"))
+    assert status["phase"] == "Failed"
+    assert "is not Ready after" in status["message"]
+    eventually(scene.names, until=lambda names: names == ["web"], what="the original alone")
+    labels = scene.pods()[0]["metadata"]["labels"]
+    assert not {OURS.migration_id, OURS.migration_status} & set(labels)
+
+
+REFUSED: dict[str, tuple[dict[str, Any], dict[str, str], str]] = {
+    "not opted in": ({}, {OURS.rescheduling: "disabled"}, "OPTED_OUT"),
+    "host name": ({"hostname": "db", "subdomain": "x"}, {}, "NO_CONTROLLER"),
+}
+
+
+@pytest.mark.parametrize(("options", "annotations", "code"), REFUSED.values(), ids=REFUSED.keys())
+def test_refused(scene: Scene, options: dict[str, Any], annotations: dict[str, str], code: str) -> None:
+    name = run(scene, annotations, **options)
+    status = scene.end(scene.ask(name))
+    assert status["phase"] == "Cancelled"
+    assert code in status["message"]
+    assert scene.names() == ["web"]
+
+
+def test_our_token_makes_and_deletes_copies_only(scene: Scene) -> None:
+    run(scene)
+    ours = connect(access.kubeconfig(scene.process.bed, "spotshift-descheduler", SYSTEM))
+    marked = objects.pod("rescheduled-x-1780315200", nodeName="somewhere")
+    marked["metadata"]["labels"][OURS.migration_id] = "m"
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: ours.delete("pods", "web", scene.namespace),
+        lambda: ours.create("pods", objects.pod("other"), scene.namespace),
+        lambda: ours.create("pods", marked, scene.namespace),
+    )
+    for call in calls:
+        with pytest.raises(ApiError) as caught:
+            call()
+        assert caught.value.status == 403, caught.value
+    del marked["spec"]["nodeName"]
+    ours.create("pods", marked, scene.namespace)
+    ours.delete("pods", "rescheduled-x-1780315200", scene.namespace)

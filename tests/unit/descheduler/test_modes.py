@@ -1,0 +1,181 @@
+"""How a pod is moved, for every kind of owner, budget and urgency."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from descheduler.budgets import Budgets
+from descheduler.guards.case import Case, Context
+from descheduler.migration import modes
+from descheduler.migration.modes import Question
+from descheduler.proposal import Mode, Urgency
+from descheduler.reasons import Code
+from policy import keys
+from policy.settings import Settings
+from policy.settings_moves import Migrations, SingleReplicaFallback
+from tests.unit.descheduler import build, scenes
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+EVICTS = Settings(migrations=Migrations(single_replica_fallback=SingleReplicaFallback.EVICT))
+
+
+def owned(kind: str, count: int, **spec: Any) -> list[Any]:
+    """A controller of this kind and its pods."""
+    pods = [build.pod(f"x-{it:02}", on="a", of=build.owner(kind, "x"), labels={"app": "x"}) for it in range(count)]
+    known = [build.thing(kind, "x", spec={"replicas": count, **spec})] if kind in build.TYPES else []
+    return [*known, *pods]
+
+
+def deployed(count: int, **pod: Any) -> list[Any]:
+    return scenes.deployment("x", ["a"] * count, **pod)
+
+
+def altered(change: dict[str, Any], count: int = 1, **pod: Any) -> list[Any]:
+    """A Deployment that says something else as well."""
+    (_, *rest), status = deployed(count, **pod), {"replicas": count, "updatedReplicas": count}
+    base = {"spec": {"replicas": count}, "status": status}
+    return [build.thing("Deployment", "x", **build.merged(base, change)), *rest]
+
+
+AUTOSCALER = build.thing(
+    "HorizontalPodAutoscaler", "auto", spec={"scaleTargetRef": {"kind": "Deployment", "name": "x"}}
+)
+CLAIM = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
+CONTROLLED = {"metadata": {"ownerReferences": [build.owner("Rollout", "above")]}}
+
+
+def asked(objects: list[Any], settings: Settings | None = None, **question: Any) -> Mode | list[Code]:
+    """For the first of the pods."""
+    found = answer(objects, settings, **question)
+    return found if isinstance(found, Mode) else [it.code for it in found]
+
+
+def answer(objects: list[Any], settings: Settings | None = None, **question: Any) -> Any:
+    chosen = settings or Settings()
+    state = build.state(build.node("a"), *objects, settings=chosen)
+    pod = state.pods["default", min(name for _, name in state.pods)]
+    case = Case(pod, Context(state, chosen, keys.under(), NOW, {}))
+    made = Question(question.pop("urgency", Urgency.VOLUNTARY), Budgets(state).reasons(pod))
+    return modes.choose(case, replace(made, **question))
+
+
+NO_BUDGET = build.budget("pdb", allowed=0, labels={"app": "x"})
+SINGLE, BLOCKED = [Code.SINGLE_REPLICA], [Code.PDB_NO_BUDGET]
+TABLE: dict[str, tuple[list[Any], Any, Any, Any, Any]] = {
+    # owner: objects, voluntary without a budget, the same where the budget has no room, maintenance, interruption
+    "Deployment of 1": (deployed(1), Mode.SURGE, Mode.SURGE, Mode.SURGE, Mode.SURGE),
+    "Deployment of 2": (deployed(2), Mode.EVICT, Mode.SURGE, Mode.EVICT, Mode.EVICT),
+    "ReplicaSet of 1": (owned("ReplicaSet", 1), Mode.SURGE, Mode.SURGE, Mode.SURGE, Mode.SURGE),
+    "ReplicaSet of 2": (owned("ReplicaSet", 2), Mode.EVICT, Mode.SURGE, Mode.EVICT, Mode.EVICT),
+    "autoscaled, 1": ([*deployed(1), AUTOSCALER], SINGLE, SINGLE + BLOCKED, SINGLE, Mode.EVICT),
+    "autoscaled, 2": ([*deployed(2), AUTOSCALER], Mode.EVICT, BLOCKED, Mode.EVICT, Mode.EVICT),
+    "StatefulSet of 1": (owned("StatefulSet", 1), SINGLE, SINGLE + BLOCKED, SINGLE, Mode.EVICT),
+    "StatefulSet of 2": (owned("StatefulSet", 2), Mode.EVICT, BLOCKED, Mode.EVICT, Mode.EVICT),
+    "Job": (owned("Job", 1), Mode.EVICT, BLOCKED, Mode.EVICT, Mode.EVICT),
+    "unknown, 1": (owned("Rollout", 1), SINGLE, SINGLE + BLOCKED, SINGLE, Mode.EVICT),
+    "unknown, 2": (owned("Rollout", 2), Mode.EVICT, BLOCKED, Mode.EVICT, Mode.EVICT),
+    "none": ([build.pod("x", on="a", labels={"app": "x"})], Mode.RECREATE, BLOCKED, Mode.RECREATE, Mode.RECREATE),
+}
+
+
+@pytest.mark.parametrize("row", TABLE.values(), ids=TABLE.keys())
+def test_the_table(row: tuple[list[Any], Any, Any, Any, Any]) -> None:
+    objects, voluntary, blocked, maintenance, interruption = row
+    assert asked(objects) == voluntary
+    assert asked([*objects, NO_BUDGET]) == blocked
+    assert asked(objects, urgency=Urgency.MAINTENANCE) == maintenance
+    assert asked(objects, urgency=Urgency.INTERRUPTION) == interruption
+
+
+FALLBACKS = {name: TABLE[name][0] for name in ("autoscaled, 1", "StatefulSet of 1", "unknown, 1")}
+
+
+@pytest.mark.parametrize("objects", FALLBACKS.values(), ids=FALLBACKS.keys())
+def test_the_fallback_evicts_where_a_budget_lets_it(objects: list[Any]) -> None:
+    assert asked(objects, EVICTS) is Mode.EVICT
+    assert asked([*objects, NO_BUDGET], EVICTS) == BLOCKED
+
+
+HINDRANCES: dict[str, tuple[list[Any], str]] = {
+    "strategy": (altered({"spec": {"strategy": {"type": "Recreate"}}}), "its strategy is Recreate"),
+    "paused": (altered({"spec": {"paused": True}}), "its rollout is paused"),
+    "rollout": (
+        [
+            *deployed(1),
+            build.thing("ReplicaSet", "x-new", metadata={"ownerReferences": [build.owner("Deployment", "x")]}),
+            build.pod("x-99", on="a", of=build.owner("ReplicaSet", "x-new"), ready=False),
+        ],
+        "a rollout is under way",
+    ),
+    "not taken up": (altered({"metadata": {"generation": 2}}), "has not taken up its last change"),
+    "controlled": (altered(CONTROLLED), "Rollout above controls it"),
+    "autoscaler": ([*deployed(1), AUTOSCALER], "HorizontalPodAutoscaler auto decides"),
+    "claim": (deployed(1, spec=CLAIM), "claim data can be used on one node only"),
+    "disk": (
+        deployed(1, spec={"volumes": [{"name": "d", "gcePersistentDisk": {"pdName": "x"}}]}),
+        "a disk that it mounts can be used on one node only",
+    ),
+    "quota": (
+        altered({"status": {"conditions": [{"type": "ReplicaFailure", "status": "True", "message": "exceeded"}]}}),
+        "no further pod can be made: exceeded",
+    ),
+    "sibling": (
+        [*deployed(1), build.pod("x-99", on="a", of=build.owner("ReplicaSet", "x-rs"), ready=False)],
+        "its sibling x-99 is not Ready",
+    ),
+    "StatefulSet": (owned("StatefulSet", 1), "a StatefulSet gives every pod a name of its own"),
+}
+
+
+@pytest.mark.parametrize(("objects", "why"), HINDRANCES.values(), ids=HINDRANCES.keys())
+def test_why_it_cannot_be_doubled_and_what_to_do(objects: list[Any], why: str) -> None:
+    (reason,) = answer(objects)
+    assert reason.code is Code.SINGLE_REPLICA
+    assert why in reason.text
+    assert "singleReplicaFallback: evict" in reason.text
+    (reason,) = answer(objects, asked="Surge")
+    assert reason.code is Code.MODE_UNSUITED
+    assert why in reason.text
+
+
+SHARED: dict[str, list[Any]] = {
+    "shared claim": [
+        build.thing("PersistentVolumeClaim", "data", spec={"accessModes": ["ReadWriteMany"]}),
+        *deployed(1, spec=CLAIM),
+    ],
+    "claim of its own": deployed(1, spec={"volumes": [{"name": "scratch", "ephemeral": {}}]}),
+    "disk that is read": deployed(
+        1, spec={"volumes": [{"name": "d", "gcePersistentDisk": {"pdName": "x", "readOnly": True}}]}
+    ),
+}
+
+
+@pytest.mark.parametrize("objects", SHARED.values(), ids=SHARED.keys())
+def test_volumes_that_two_can_use_do_not_matter(objects: list[Any]) -> None:
+    assert asked(objects) is Mode.SURGE
+
+
+def test_one_that_is_not_ready_serves_nobody() -> None:
+    broken = build.pod("x-00", on="a", of=build.owner("StatefulSet", "x"), ready=False)
+    assert asked([*owned("StatefulSet", 0), broken]) is Mode.EVICT
+
+
+def test_a_workload_is_doubled_once_at_a_time() -> None:
+    (reason,) = answer(deployed(1), surging={"uid-default-x": "PodMigration m"})
+    assert "PodMigration m is doubling Deployment default/x already" in reason.text
+
+
+ASKED: dict[str, tuple[list[Any], str, Any]] = {
+    "evict the only one": (deployed(1), "Evict", Mode.EVICT),
+    "double one of two": (deployed(2), "Surge", Mode.SURGE),
+    "copy what has a controller": (deployed(1), "Recreate", [Code.MODE_UNSUITED]),
+    "evict what has none": ([build.pod("x", on="a")], "Evict", [Code.MODE_UNSUITED]),
+    "copy what has none": ([build.pod("x", on="a")], "Recreate", Mode.RECREATE),
+}
+
+
+@pytest.mark.parametrize(("objects", "mode", "expected"), ASKED.values(), ids=ASKED.keys())
+def test_what_somebody_asked_for(objects: list[Any], mode: str, expected: Any) -> None:
+    assert asked(objects, asked=mode) == expected
