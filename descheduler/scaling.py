@@ -40,6 +40,10 @@ class ScaleTarget:
     """What keeps the controller from making pods, such as a quota."""
 
 
+Autoscaled = tuple[str, str, str]
+"""Namespace, kind and name of a workload that an autoscaler scales."""
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
     """A pod and the workload it belongs to."""
@@ -47,6 +51,8 @@ class Subject:
     pod: Pod
     workload: Workload
     state: ClusterState
+    autoscalers: Mapping[Autoscaled, str]
+    """From `autoscalers`, which is worth keeping for a whole plan."""
 
     @property
     def deployment(self) -> Deployment | None:
@@ -84,6 +90,12 @@ def hindrances(subject: Subject, surging: Mapping[str, str]) -> tuple[str, ...]:
 def disturbances(subject: Subject) -> tuple[Reason, ...]:
     """The same for a workload that we have doubled: what somebody began meanwhile."""
     return tuple(Reason(code, text) for check, code in _MEANWHILE.items() if (text := check(subject)))
+
+
+def autoscalers(state: ClusterState) -> dict[Autoscaled, str]:
+    """Names of HorizontalPodAutoscalers by what they scale."""
+    refs = ((namespace, name, it.spec.scale_target_ref) for (namespace, name), it in state.autoscalers.items())
+    return {(namespace, ref.kind, ref.name): name for namespace, name, ref in refs}
 
 
 def open_surges(state: ClusterState, but: PodMigration | None = None) -> dict[str, str]:
@@ -140,11 +152,8 @@ def _controlled(subject: Subject) -> str:
 
 def _autoscaled(subject: Subject) -> str:
     mine = subject.workload
-    for (namespace, name), found in sorted(subject.state.autoscalers.items(), key=itemgetter(0)):
-        ref = found.spec.scale_target_ref
-        if namespace == mine.namespace and (ref.kind, ref.name) == (mine.kind, mine.name):
-            return f"HorizontalPodAutoscaler {name} decides about its replicas"
-    return ""
+    name = subject.autoscalers.get((mine.namespace, mine.kind, mine.name))
+    return f"HorizontalPodAutoscaler {name} decides about its replicas" if name is not None else ""
 
 
 def _strategy(subject: Subject) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property
 
 from cluster.objects import Pod, PodMigration
+from descheduler import scaling
 from descheduler.node_state import Key, NodeState
 from descheduler.state import ClusterState
 from descheduler.workload import Workload
@@ -51,6 +52,11 @@ class Context:
             uid = self._workload_uid(key, migration)
             found[uid] = (*found.get(uid, ()), key)
         return found
+
+    @cached_property
+    def autoscalers(self) -> Mapping[scaling.Autoscaled, str]:
+        """Names of autoscalers by what they scale."""
+        return scaling.autoscalers(self.state)
 
     @cached_property
     def decisions(self) -> dict[tuple[int, int, str, str], Decision]:

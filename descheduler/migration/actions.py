@@ -72,8 +72,8 @@ class Scale:
     """Raise it only while the workload has not been changed since this generation."""
     owned: bool = False
     """Lower it only while the number is the one that we wrote."""
-    lowest: tuple[str, str] | None = None
-    """Name and UID of a pod that must still have the lowest deletion cost."""
+    lowest: tuple[str, str, int] | None = None
+    """Name, UID and deletion cost of a pod that must still be Ready and have this cost."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -209,10 +209,10 @@ class Executor:
             return Failure(f"{no}; {why}", final=True)
         return Done()
 
-    def _is_lowest(self, namespace: str, name: str, uid: str) -> bool:
+    def _is_lowest(self, namespace: str, name: str, uid: str, cost: int) -> bool:
         """Looked at once more: between our mark and this moment somebody may have written another cost."""
         pod = self._client.get(PODS, name, namespace=namespace, type=Pod, timeout=REQUEST_SECONDS)
-        return pod.metadata.uid == uid and pod.ready and surge.cost_of(pod) == surge.LOWEST
+        return pod.metadata.uid == uid and pod.ready and surge.cost_of(pod) == cost
 
     def _evict(self, migration: PodMigration, action: Evict) -> None:
         self._client.evict(

@@ -169,7 +169,7 @@ def _meanwhile(migration: PodMigration, source: Pod, context: Context, urgency: 
     yield from (it for it in _guarded(migration, source, context, urgency) if it.code not in BEGUN)
     found = context.state.workload(source)
     if found is not None and surge.is_mode(migration):
-        yield from scaling.disturbances(scaling.Subject(source, found, context.state))
+        yield from scaling.disturbances(scaling.Subject(source, found, context.state, context.autoscalers))
 
 
 def _misfits(source: Pod, target: str, state: ClusterState, *, beside: bool) -> Iterator[Reason]:

@@ -100,7 +100,7 @@ def failed(migration: PodMigration, world: World, failure: Failure, now: datetim
     over = failure.final or attempts > settings.max_retries
     if surge.under_way(migration):
         if failure.final or (over and not surge.is_going_back(migration)):
-            return surge.given_up(migration, world, failure.why, now)
+            return surge.given_up(migration, world, Ending("Failed", failure.why), now)
     elif over and migration.status.step != recreate.REMOVE:
         patient = failure.blocked and world.urgency is not Urgency.VOLUNTARY and not failure.final
         if not patient and migration.status.step not in PAST_EVICTION:

@@ -89,7 +89,7 @@ def _several(case: Case, found: Workload, question: Question) -> Mode | tuple[Re
 
 
 def _against(case: Case, found: Workload, question: Question) -> str:
-    subject = scaling.Subject(case.pod, found, case.context.state)
+    subject = scaling.Subject(case.pod, found, case.context.state, case.context.autoscalers)
     return " and ".join(scaling.hindrances(subject, question.surging))
 
 

@@ -103,7 +103,7 @@ def step(migration: PodMigration, world: World, called_off: str, now: datetime) 
 
 def back(migration: PodMigration, world: World, ending: Ending) -> Write:
     """The copy has to go before the move can end."""
-    intent = {**(migration.status.intent or {}), "action": REMOVE, "ending": ending.phase}
+    intent = {**(migration.status.intent or {}), "action": REMOVE, "ending": ending.phase, "why": ending.why[:1024]}
     intent.pop("retryAt", None)
     return Write({"step": REMOVE, "holder": world.holder, "message": ending.why[:1024], "intent": intent})
 
@@ -141,7 +141,7 @@ def _remove(turn: Turn) -> Action | Ending:
     found = turn.world.replacement
     if found is not None:
         return RemoveCopy(found.metadata.name, found.metadata.uid)
-    return Ending(str(turn.intent["ending"]), turn.migration.status.message)
+    return Ending(str(turn.intent["ending"]), str(turn.intent["why"]))
 
 
 _STEPS: Final[dict[str, Callable[[Turn], Action | Ending]]] = {CREATE: _create, READY: _ready, REMOVE: _remove}

@@ -86,8 +86,7 @@ class Turn:
 
     def back(self, phase: str, why: str) -> Write:
         """Begin the way back."""
-        made = self.write(BACK, ending=phase, backAt=text_of(self.now))
-        return Write({**made.status, "message": why[:1024]})
+        return given_up(self.migration, self.world, Ending(phase, why), self.now)
 
     def contested(self, what: str) -> Write:
         """Somebody else decides about what this move counted on."""
@@ -141,13 +140,15 @@ def step(migration: PodMigration, world: World, called_off: str, now: datetime) 
     return _STEPS[migration.status.step](turn)
 
 
-def given_up(migration: PodMigration, world: World, why: str, now: datetime) -> Write:
-    """An action failed for good: go back, or, on the way back, leave a number alone that is not ours any more."""
-    intent = dict(migration.status.intent or {})
+def given_up(migration: PodMigration, world: World, ending: Ending, now: datetime) -> Write:
+    """Begin the way back; or, on it, leave a number alone that is not ours any more. How it will end stands in
+    the intent, because the message tells of whatever goes wrong until then.
+    """
+    intent = {key: value for key, value in (migration.status.intent or {}).items() if key != "retryAt"}
     if migration.status.step == BACK:
         return Write({"intent": {**intent, "left": True}})
-    intent |= {"action": BACK, "ending": "Failed", "backAt": text_of(now)}
-    return Write({"step": BACK, "holder": world.holder, "message": why[:1024], "intent": intent})
+    intent |= {"action": BACK, "ending": ending.phase, "why": ending.why[:1024], "backAt": text_of(now)}
+    return Write({"step": BACK, "holder": world.holder, "message": ending.why[:1024], "intent": intent})
 
 
 # ---- the way there
@@ -221,7 +222,7 @@ def _down(turn: Turn) -> Action:
             turn.raised,
             turn.before,
             owned=True,
-            lowest=(source.metadata.name, source.metadata.uid),
+            lowest=(source.metadata.name, source.metadata.uid, cost_of(source)),
         )
     )
 
@@ -283,7 +284,7 @@ def _back(turn: Turn) -> Action | Ending:
     chooses = target.replicas == turn.before and turn.new and turn.source is not None and not turn.intent.get("left")
     if chooses and late > turn.now:
         return Wait(late, "the controller is about to take the new pod")
-    return _restored(turn) or _cleaned(turn) or Ending(str(turn.intent["ending"]), turn.migration.status.message)
+    return _restored(turn) or _cleaned(turn) or Ending(str(turn.intent["ending"]), str(turn.intent["why"]))
 
 
 def _lower(turn: Turn) -> Action:

@@ -185,3 +185,16 @@ def test_our_token_cordons_and_tells_how_far_a_drain_is(ours: Api, nodes: Nodes)
     ours.patch("nodes", node, {"spec": {"unschedulable": None}, "metadata": {"annotations": dict.fromkeys(told)}})
     deadline = {"metadata": {"annotations": {KEYS.maintenance_deadline: "2026-01-01T00:00:00Z"}}}
     assert "own annotations" in refused(lambda: ours.patch("nodes", node, deadline))
+
+
+def test_our_token_adds_one_replica_and_takes_one_away(ours: Api, kube: Api, namespace: str) -> None:
+    kube.create("deployments", objects.deployment("web", replicas=2), namespace)
+
+    def scale(replicas: int) -> object:
+        return ours.patch("deployments", "web", {"spec": {"replicas": replicas}}, namespace, subresource="scale")
+
+    eventually(lambda: "one replica" in refused(lambda: scale(4)))
+    assert "one replica" in refused(lambda: scale(0))
+    for replicas in (3, 2, 1):
+        scale(replicas)
+    assert "not the last" in refused(lambda: scale(0))

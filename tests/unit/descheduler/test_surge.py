@@ -364,5 +364,19 @@ def test_the_way_back_is_not_given_up() -> None:
     for _ in range(10):
         made.fail(machine.Failure("the API server is away"))
         made.now += timedelta(minutes=1)
-    assert made.run().status.phase == "Failed"
+    ended = made.run()
+    assert ended.status.phase == "Failed"
+    assert "not Available" in ended.status.message, "how it ended, not what went wrong on the way back"
     restored(made)
+
+
+def test_a_cost_that_somebody_else_wrote_may_serve() -> None:
+    """The lowest of all, though not by us."""
+    made = cluster(min_ready=5)
+    made.reach("AwaitAvailable")
+    sets_cost("-5")(made)
+    while not isinstance(action := made.decide(), Scale):
+        made.carry_out(action)
+    assert action.lowest == (OLD, f"uid-default-{OLD}", -5)
+    assert made.run().status.phase == "Completed"
+    assert made.taken == [OLD]

@@ -71,11 +71,11 @@ def test_our_token_makes_and_deletes_copies_only(scene: Scene) -> None:
     ours = connect(access.kubeconfig(scene.process.bed, "spotshift-descheduler", SYSTEM))
     marked = objects.pod("rescheduled-x-1780315200", nodeName="somewhere")
     marked["metadata"]["labels"][OURS.migration_id] = "m"
-    calls: tuple[Callable[[], object], ...] = (
+    calls: list[Callable[[], object]] = [
         lambda: ours.delete("pods", "web", scene.namespace),
         lambda: ours.create("pods", objects.pod("other"), scene.namespace),
         lambda: ours.create("pods", marked, scene.namespace),
-    )
+    ]
     for call in calls:
         with pytest.raises(ApiError) as caught:
             call()
