@@ -43,13 +43,21 @@ WORKLOADS: Final[Mapping[str, Resource]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Labelled:
+    """A workload as the answer showed it."""
+
+    uid: str
+    version: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """The request was accepted; what came back, where that is known at once."""
 
     migration: PodMigration | None = None
     pod: Pod | None = None
-    workload: tuple[str, Mapping[str, str]] | None = None
-    """UID and labels as they are now."""
+    workload: Labelled | None = None
     replicas: tuple[str, int] | None = None
     """UID of a workload, and the number it wants now."""
 
@@ -171,8 +179,9 @@ class Executor:
             field_manager=MANAGER,
             timeout=REQUEST_SECONDS,
         )
-        replicas = answer.get("spec", {}).get("replicas", 1)
-        return Done(workload=(action.uid, answer["metadata"].get("labels", {})), replicas=(action.uid, replicas))
+        meta, replicas = answer["metadata"], answer.get("spec", {}).get("replicas", 1)
+        labelled = Labelled(action.uid, meta["resourceVersion"], meta.get("labels", {}))
+        return Done(workload=labelled, replicas=(action.uid, replicas))
 
     def _scale(self, namespace: str, action: Scale) -> Outcome:
         resource = WORKLOADS[action.kind]

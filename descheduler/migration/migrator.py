@@ -21,7 +21,7 @@ from cluster.store import is_newer
 from descheduler.migration import machine
 from descheduler.migration.actions import Action, Adopt, Done, Release, Wait, Write
 from descheduler.migration.executor import Done as Accepted
-from descheduler.migration.executor import Outcome, Overtaken
+from descheduler.migration.executor import Labelled, Outcome, Overtaken
 from descheduler.migration.machine import Failure
 from descheduler.migration.world import World
 from descheduler.node_state import Key
@@ -158,11 +158,7 @@ def adopt(accepted: Accepted, state: ClusterState) -> None:
         if running is not None and _newer(accepted.pod, running):
             state.apply(running, accepted.pod)
     if accepted.workload is not None:
-        uid, labels = accepted.workload
-        found = state.controllers.get(uid)
-        if found is not None and found.object is not None:
-            meta = msgspec.structs.replace(found.object.metadata, labels=labels)
-            state.apply(found.object, msgspec.structs.replace(found.object, metadata=meta))
+        _relabel(accepted.workload, state)
     if accepted.replicas is not None:
         _rescaled(*accepted.replicas, state)
 
@@ -173,6 +169,17 @@ def _rescaled(uid: str, replicas: int, state: ClusterState) -> None:
     item = found.object if found is not None else None
     if isinstance(item, Deployment | ReplicaSet) and item.spec.replicas != replicas:
         state.apply(item, msgspec.structs.replace(item, spec=msgspec.structs.replace(item.spec, replicas=replicas)))
+
+
+def _relabel(seen: Labelled, state: ClusterState) -> None:
+    """An answer may be taken in long after it came, by a process that did not lead in between."""
+    found = state.controllers.get(seen.uid)
+    if found is None or found.object is None:
+        return
+    meta = found.object.metadata
+    if is_newer(seen.version, meta.resource_version):
+        changed = msgspec.structs.replace(meta, labels=seen.labels, resource_version=seen.version)
+        state.apply(found.object, msgspec.structs.replace(found.object, metadata=changed))
 
 
 def forget(migration: PodMigration, state: ClusterState) -> None:

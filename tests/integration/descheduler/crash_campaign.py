@@ -1,7 +1,6 @@
-"""Lose the leader at every write of a move.
+"""Lose the leader at every write of a move, and print how often each step was hit in each way.
 
-`python -m tests.integration.descheduler.crash_campaign --seed 1 --count 100` prints how often each step was hit in
-each way, and everything that was not as it must be afterwards.
+`python -m tests.integration.descheduler.crash_campaign --seed 1 --count 100`
 """
 
 import argparse

@@ -1,9 +1,10 @@
 """Every write of a move, and every way in which its author can be lost at that moment."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from testbed import faults, objects
 from testbed.api import ApiError
@@ -75,45 +76,61 @@ Cell = tuple[str, Kind]
 CELLS: Final[tuple[Cell, ...]] = tuple((name, kind) for name in STEPS for kind in Kind)
 
 
+@dataclass(slots=True)
+class Held:
+    """A request that was caught, once it was."""
+
+    running: Product
+    gates: list[tuple[Member, Gate]]
+
+    def reached(self) -> tuple[Member, Gate]:
+        """Wait for it; whose it is, and the gate that holds it."""
+        found = eventually(
+            lambda: next((it for it in self.gates if it[1].reached.is_set()), None),
+            timeout=HELD_SECONDS,
+            interval=0.005,
+            what=f"the request\n{self.running.tails()}",
+        )
+        assert found is not None
+        return found
+
+    def open(self) -> None:
+        """Let it go on."""
+        for _, gate in self.gates:
+            gate.opened.set()
+
+
+@contextlib.contextmanager
+def held(running: Product, step: Step, *, after: bool = False) -> Iterator[Held]:
+    """Catch the first such request, whoever sends it: another process may have taken the lead meanwhile."""
+    gates, rules = [], []
+    for member in running.members:
+        gate = faults.Gate(after=after)
+        how: dict[str, Any] = {"verb": step.verb, "resource": step.resource, "body": step.body or None}
+        rules.append((member, member.proxy.rules.add(gate, **how, count=1)))
+        gates.append((member, gate))
+    made = Held(running, gates)
+    try:
+        yield made
+    finally:
+        for member, rule in rules:
+            member.proxy.rules.remove(rule)
+        made.open()
+
+
 def crash(running: Product, on: Scene, cell: Cell) -> list[str]:
     """Let moves happen, lose the leader at this very request, and say what is wrong afterwards."""
     step, kind = STEPS[cell[0]], cell[1]
-    gates = _set_gates(running, step, after=kind.after)
-    undo = _call_off(on) if step.called_off else _drain(on)
-    try:
-        victim, gate = _reached(running, gates)
-    finally:
-        for member in running.members:
-            member.proxy.rules.clear()
-    _lose(running, victim, gate, kind)
+    with held(running, step, after=kind.after) as request:
+        undo = _call_off(on) if step.called_off else _drain(on)
+        victim, gate = request.reached()
+        _lose(running, victim, gate, kind)
     return [*undo(), *on.left(SETTLE_SECONDS)]
-
-
-def _set_gates(running: Product, step: Step, *, after: bool) -> list[tuple[Member, Gate]]:
-    """One for each process: the other may have taken the lead meanwhile."""
-    made = []
-    for member in running.members:
-        gate = faults.Gate(after=after)
-        member.proxy.rules.add(gate, verb=step.verb, resource=step.resource, body=step.body or None, count=1)
-        made.append((member, gate))
-    return made
-
-
-def _reached(running: Product, gates: list[tuple[Member, Gate]]) -> tuple[Member, Gate]:
-    found = eventually(
-        lambda: next((it for it in gates if it[1].reached.is_set()), None),
-        timeout=HELD_SECONDS,
-        interval=0.005,
-        what=f"the request\n{running.tails()}",
-    )
-    assert found is not None
-    return found
 
 
 def _lose(running: Product, victim: Member, gate: Gate, kind: Kind) -> None:
     if kind.kills:
         running.kill(victim)
-        gate.opened.set()
         running.start(victim)
         return
     running.pause(victim)

@@ -1,6 +1,7 @@
 """What must hold after anything that was done to a move, read from the cluster and from the apiserver's audit log."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -58,6 +59,16 @@ def _request(found: Object) -> Request:
         found.get("responseStatus", {}).get("code", 0),
         datetime.fromisoformat(found["stageTimestamp"]),
         found.get("annotations", {}).get("authorization.k8s.io/decision", ""),
+    )
+
+
+def seen(bed: ControlPlane, namespace: str, verb: str, resource: str) -> int:
+    """How many such requests were answered in a namespace; the resource without its group."""
+    group = re.compile(r"\.[^/]+")
+    return sum(
+        1
+        for it in requests(bed)
+        if (it.namespace, it.verb, group.sub("", it.resource)) == (namespace, verb, resource)
     )
 
 
