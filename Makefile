@@ -55,10 +55,12 @@ down: $(READY)  ## Stop the control plane that `make up` started and remove what
 bench: binaries  ## Measure speed and memory on this machine, repeated, with the spread.
 	$(PY) -m bench
 
-campaigns: binaries  ## Run the long campaigns: hundreds of random faults on reflector and lease, fit against the scheduler.
+campaigns: binaries  ## Run the long campaigns: hundreds of random faults on reflector and lease, fit against the scheduler, moves.
 	$(PY) -m tests.integration.cluster.reflector_campaign --schedules 200 --seed 1
 	$(PY) -m tests.integration.cluster.lease_campaign --schedules 100 --seed 1
 	$(PY) -m tests.integration.descheduler.fit_campaign --pairs 3360 --seed 1
+	$(PY) -m tests.integration.descheduler.crash_campaign --count 100 --seed 1
+	$(PY) -m tests.integration.descheduler.fault_campaign --schedules 50 --seed 1
 
 fmt: $(READY)  ## Format the code and apply the safe fixes of the linter.
 	$(PY) -m ruff format .

@@ -8,6 +8,7 @@ import contextlib
 import itertools
 import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any, Final, Self
 import psutil
 import yaml
 
+from policy import settings_load
 from testbed import access, bed, install, pki, ports, process
 from testbed.api import Api, ApiError, Object
 from testbed.bed import ControlPlane
@@ -87,9 +89,11 @@ class Product:
             member.proxy.stop()
 
     def configure(self, **changed: Any) -> None:
-        """Other settings from now on; the running processes follow the file."""
+        """Other settings from now on; the running processes follow the file. Bad ones would be refused silently."""
+        text = yaml.safe_dump({**SETTINGS, **changed})
+        settings_load.load(text)
         fresh = self.settings_file.with_suffix(".new")
-        fresh.write_text(yaml.safe_dump({**SETTINGS, **changed}))
+        fresh.write_text(text)
         fresh.rename(self.settings_file)
 
     # ---- processes
@@ -124,6 +128,15 @@ class Product:
             member.process.kill()
             member.process.wait(10)
         member.process = None
+
+    def end(self, member: Member) -> float:
+        """As a kubelet does it; how many seconds it took."""
+        assert member.process is not None
+        began = time.monotonic()
+        member.process.terminate()
+        member.process.wait(20)
+        member.process = None
+        return time.monotonic() - began
 
     def pause(self, member: Member) -> None:
         """It stands still, and does not know."""

@@ -4,11 +4,11 @@ import contextlib
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from policy import keys
 from testbed import bed, objects
-from testbed.api import Api
+from testbed.api import Api, ApiError
 from testbed.pytest_plugin import CONFINED, make_namespace, remove_namespace
 from testbed.waiting import eventually
 from tests.integration.descheduler.moves import oracle, product
@@ -66,8 +66,8 @@ def scene(running: Product, prefix: str = "scene") -> Iterator[Scene]:
     first, second = (node["metadata"]["name"] for node in made)
     found = Scene(kube, namespace, first, second)
     kube.patch("nodes", second, {"spec": {"unschedulable": True}})
-    spec: dict[str, Any] = {"terminationGracePeriodSeconds": 1}
-    kube.create("deployments", objects.deployment(APP, replicas=REPLICAS, **spec), namespace)
+    web = objects.deployment(APP, replicas=REPLICAS, terminationGracePeriodSeconds=1)
+    kube.create("deployments", web, namespace)
     eventually(
         lambda: [it for it in product.running_pods(kube, namespace) if objects.is_ready(it)],
         until=lambda pods: len(pods) == REPLICAS,
@@ -78,6 +78,8 @@ def scene(running: Product, prefix: str = "scene") -> Iterator[Scene]:
     try:
         yield found
     finally:
-        remove_namespace(kube, namespace)
+        with contextlib.suppress(ApiError):  # a test may have removed it itself
+            remove_namespace(kube, namespace)
         for node in (first, second):
-            kube.delete("nodes", node)
+            with contextlib.suppress(ApiError):
+                kube.delete("nodes", node)

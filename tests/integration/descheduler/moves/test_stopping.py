@@ -1,7 +1,5 @@
 """Ending a process, and stopping all moves: how long it takes, and what becomes of moves under way."""
 
-import signal
-import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -24,11 +22,7 @@ def test_a_process_ends_at_once_and_another_finishes_its_moves(running: Product,
     with crashes.held(running, STEPS[at], after=True) as request:
         on.drain()
         leader, _ = request.reached()
-        assert leader.process is not None
-        began = time.monotonic()
-        leader.process.send_signal(signal.SIGTERM)
-        leader.process.wait(20)
-        took = time.monotonic() - began
+        took = running.end(leader)
     running.start(leader)
     eventually(on.is_drained, timeout=60, what="the drained node")
     on.return_node()

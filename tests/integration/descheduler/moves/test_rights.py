@@ -1,0 +1,99 @@
+"""What the descheduler's account may do and what it does, from the apiserver's audit log: the same."""
+
+from collections.abc import Iterator
+
+import yaml
+
+from testbed import objects
+from testbed.install import MANIFESTS
+from testbed.waiting import eventually
+from tests.integration.descheduler.moves import oracle, product
+from tests.integration.descheduler.moves.product import Product
+from tests.integration.descheduler.moves.scene import APP, Scene
+
+Right = tuple[str, str]
+"""Verb and resource, the resource with its API group and subresource."""
+HISTORY = {"perWorkload": 1, "total": 3}
+BACKOFF = {"initial": "1s", "max": "1s"}
+
+AHEAD: frozenset[Right] = frozenset(
+    {
+        ("patch", "nodes"),  # cordon
+        ("list", "nodes.metrics.k8s.io"),
+        ("list", "pods.metrics.k8s.io"),
+    }
+)
+"""Granted for what is not built yet. Whoever begins to use one takes it out of here."""
+
+
+def granted() -> Iterator[Right]:
+    """By the shipped manifest."""
+    for document in yaml.safe_load_all((MANIFESTS / "descheduler" / "rbac.yaml").read_text()):
+        for rule in document.get("rules", ()):
+            for group in rule["apiGroups"]:
+                for resource in rule["resources"]:
+                    name, _, part = resource.partition("/")
+                    full = name + (f".{group}" if group else "") + (f"/{part}" if part else "")
+                    yield from ((verb, full) for verb in rule["verbs"])
+
+
+def used(running: Product) -> set[Right]:
+    """By the processes, as far as the apiserver let them."""
+    found = {(it.verb, it.resource) for it in oracle.requests(running.bed) if it.resource}
+    # A list and a watch are one right in two forms: where the server can stream a list, that is a watch.
+    return found | {("list", resource) for verb, resource in found if verb == "watch"}
+
+
+def move_one_of_each(on: Scene) -> None:
+    """A pod of each kind of workload that is marked."""
+    stateful = objects.stateful_set("db", replicas=1, terminationGracePeriodSeconds=1)
+    on.kube.create("statefulsets", stateful, on.namespace)
+    bare = objects.deployment("bare", replicas=1, terminationGracePeriodSeconds=1)
+    bare["kind"] = "ReplicaSet"
+    on.kube.create("replicasets", bare, on.namespace)
+    for app in (APP, "db", "bare"):
+        pods = eventually(
+            lambda app=app: [  # type: ignore[misc]
+                it for it in product.running_pods(on.kube, on.namespace, app) if objects.is_ready(it)
+            ],
+            what=f"a pod of {app}",
+        )
+        product.ask_for(on.kube, on.namespace, pods[0]["metadata"]["name"])
+    eventually(lambda: ends(on) == ["Completed"] * 3, timeout=60, what="three moves")
+
+
+def ends(on: Scene) -> list[str]:
+    return [it.get("status", {}).get("phase", "") for it in product.migrations(on.kube, on.namespace)]
+
+
+def be_blocked(on: Scene) -> None:
+    """The same Event again and again, which is one Event with a count."""
+    on.kube.create("poddisruptionbudgets", objects.budget("none", app=APP, maxUnavailable=0), on.namespace)
+    name = product.ask_for(on.kube, on.namespace, on.a_pod())
+    eventually(
+        lambda: on.kube.get("podmigrations", name, on.namespace).get("status", {}),
+        until=lambda it: it.get("phase") == "Cancelled",
+        timeout=90,
+        what="a move that no budget allows",
+    )
+    on.kube.delete("poddisruptionbudgets", "none", on.namespace)
+
+
+def test_every_right_is_used_and_every_use_is_a_right(running: Product, on: Scene) -> None:
+    running.configure(history=HISTORY, backoff=BACKOFF)
+    on.drain()
+    eventually(on.is_drained, timeout=60, what="the drained node")
+    on.return_node()
+    assert on.left() == []
+    be_blocked(on)
+    leader = running.leader()
+    running.end(leader)  # it sends what it has counted; whoever takes over looks for records nobody needs
+    running.start(leader)
+    eventually(lambda: len(ends(on)) <= HISTORY["total"], timeout=60, what="records that are forgotten")
+    for name in (it["metadata"]["name"] for it in product.migrations(on.kube, on.namespace)):
+        on.kube.delete("podmigrations", name, on.namespace)
+    move_one_of_each(on)
+    forbidden = [it for it in oracle.requests(running.bed) if it.decision == "forbid"]
+    assert forbidden == []
+    eventually(lambda: set(granted()) - used(running), until=lambda it: it == AHEAD, what="every right in use")
+    assert used(running) - set(granted()) == set()
