@@ -22,7 +22,7 @@ from descheduler.migration import modes
 from descheduler.migration.modes import Question
 from descheduler.node_state import Key
 from descheduler.picture import Picture
-from descheduler.proposal import Mode, Move, Proposal, Refusal, Urgency
+from descheduler.proposal import Aim, Mode, Move, Proposal, Refusal, Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.search import Search
 from descheduler.state import ClusterState
@@ -34,6 +34,8 @@ from policy.settings import Settings
 from policy.settings_strategies import WhenNothingFits
 
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
+PASSING: Final = frozenset({Code.LIMIT_NODE, Code.LIMIT_NAMESPACE, Code.LIMIT_WORKLOAD})
+"""Reasons that hold only while other moves are under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,8 @@ class _Planner:
         self._planned: set[Key] = set()
         self._second_look: list[_Stuck] = []
         self._refused: dict[tuple[Key, str], Refusal] = {}
+        self._going: dict[str, list[Pod]] = {}
+        """By node: pods that leave without this plan deciding anything more."""
         self.moves: list[Move] = []
         self.proposals = 0
         self.limited: Reason | None = None
@@ -136,7 +140,7 @@ class _Planner:
         ledger = desk.ledger
         if pod.metadata.key in self._planned:
             return True
-        if proposal.aim is not None and proposal.aim.reached(ledger.picture):
+        if proposal.aim is not None and self._reached(proposal.aim, pod.node_name, ledger.picture):
             return True
         if proposal.urgency is Urgency.VOLUNTARY and ledger.limits.exhausted:
             self.limited = ledger.limits.total_reason()
@@ -153,6 +157,8 @@ class _Planner:
         reasons = (*guards.reasons(pod, desk.context, urgency), *unsuited, *ledger.limiting(pod, urgency))
         if reasons or not isinstance(mode, Mode):
             self._refuse(active, pod, reasons)
+            if all(reason.code in PASSING for reason in reasons):
+                self._leavers(pod.node_name).append(pod)
             return
         ledger.picture.take(pod)
         found = desk.search.target(proposal)
@@ -164,6 +170,27 @@ class _Planner:
             ledger.picture.untake(pod)
             self._refuse(active, pod, (found,))
             self._second_look.append(_Stuck(active, proposal, ledger.booked))
+
+    def _reached(self, aim: Aim, node: str, picture: Picture) -> bool:
+        """Whether the aim is reached once those are gone that are leaving already, and those whose turn comes when a
+        move under way has ended. Moving smaller pods in their place would only make it more moves.
+        """
+        gone = picture.departed.get(node, ())
+        going = [pod for pod in self._leavers(node) if pod.metadata.key not in gone]
+        for pod in going:
+            picture.take(pod)
+        reached = aim.reached(picture)
+        for pod in going:
+            picture.untake(pod)
+        return reached
+
+    def _leavers(self, node: str) -> list[Pod]:
+        known = self._going.get(node)
+        if known is None:
+            found = self._state.nodes.get(node)
+            pods = found.pods.values() if found is not None else ()
+            known = self._going[node] = [pod for pod in pods if pod.metadata.deletion_timestamp is not None]
+        return known
 
     def _refuse(self, active: Active, pod: Pod, reasons: tuple[Reason, ...]) -> None:
         self._refused[pod.metadata.key, active.name] = Refusal(pod, active.name, reasons)

@@ -38,6 +38,8 @@ from policy.values import MigrationStatus
 FINALIZER: Final = keys.FINALIZER
 ENDED: Final = frozenset({"Completed", "Failed", "Cancelled"})
 PAST_EVICTION: Final = frozenset({"AwaitReplacement", "Settle"})
+TURN_PAUSE: Final = timedelta(seconds=1)
+"""Between two looks at a move that comes first, if nothing is heard of it."""
 SETTLE_GRACE: Final = timedelta(seconds=10)
 """How long a replacement may be missing before the workload is asked whether it still wants one: the controller
 needs a moment to see that a pod went away."""
@@ -231,6 +233,8 @@ def _mark(migration: PodMigration, world: World, now: datetime) -> Action:
     seen = (migration.status.started_at or now) + world.settings.migrations.hint_propagation
     if world.urgency is not Urgency.INTERRUPTION and seen > now:
         return Wait(seen, "the webhook is being told where the replacement should go")
+    if world.ahead and world.urgency is Urgency.VOLUNTARY:
+        return Wait(now + TURN_PAUSE, f"{world.ahead} of the same owner comes first")
     return _begin(migration, source, world, now)
 
 

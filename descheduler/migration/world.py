@@ -7,7 +7,7 @@ from datetime import datetime
 
 from cluster.objects import Pod, PodMigration
 from descheduler import scaling
-from descheduler.migration import replacement, temporary_budget
+from descheduler.migration import replacement, temporary_budget, turns
 from descheduler.proposal import Mode, Urgency
 from descheduler.reasons import Reason
 from descheduler.scaling import ScaleTarget
@@ -52,6 +52,9 @@ class World:
     """UIDs of siblings that are young enough to be mistaken for a replacement."""
     budget_free: bool = False
     """The disruption budget of the pod allows an eviction right now."""
+    ahead: str = ""
+    """A move of the same owner that has its turn: where its replacement lands decides where the next one is told to
+    go."""
     others_moving: bool = False
     """Another open migration is about the same workload."""
     hold: str = ""
@@ -127,6 +130,7 @@ def look(
         target=target,
         young=replacement.young_siblings(source, state, by.now) if source is not None else (),
         budget_free=source is not None and _budget_free(source, state),
+        ahead=turns.ahead(migration, state, by.settings.migrations.hint_propagation, by.now),
         others_moving=_others(migration, found, state),
         hold=_hold(migration, source, state, by.settings),
         shielded=source is not None and any(map(temporary_budget.is_ours, state.budgets_of(source))),

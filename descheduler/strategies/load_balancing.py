@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -27,12 +27,14 @@ from descheduler.reasons import Code, Reason
 from descheduler.state import ClusterState
 from descheduler.usage import Usage
 from policy import capacity
-from policy.capacity import SpotTaint
+from policy.capacity import CapacityType, SpotTaint
 from policy.settings import Settings
 
 NAME: Final = "LoadBalancing"
 WEIGHT: Final = 100
 
+REST: Final = timedelta(minutes=10)
+"""How long a node that was relieved takes nothing: until the others have had the time to be relieved too."""
 HARD: Final = frozenset({"NoSchedule", "NoExecute"})
 Pool = frozenset[tuple[str, str, str]]
 """The taints that nodes have in common."""
@@ -81,7 +83,9 @@ class Level:
     limit: float
     """Load that no target may exceed."""
     peers: frozenset[str]
-    """Nodes of the same pool."""
+    """Nodes of the same pool that may take something."""
+    first: frozenset[str]
+    """Spot nodes that are too full as well: room on spot is theirs until they are below the line."""
     too_full: Reason
 
     def reached(self, picture: Picture) -> bool:
@@ -94,25 +98,60 @@ class Level:
 
     def alike(self) -> Hashable:
         """The node itself plays no part in what its pool may take."""
-        return self.limit, self.peers
+        return self.limit, self.peers, self.first
 
     def objection(self, picture: Picture, pod: Pod, node: str) -> Reason | None:
         """A target may not be pushed over the line in any of its shares."""
         served = node in self.peers and places.load_with(picture, pod, node) <= self.limit
-        return None if served else self.too_full
+        return None if served and not self._kept(picture, node) else self.too_full
+
+    def _kept(self, picture: Picture, node: str) -> bool:
+        if not self.first or picture.state.nodes[node].capacity is not CapacityType.SPOT:
+            return False
+        return any(picture.load(name) > self.line.act for name in self.first)
 
 
-def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal]:  # noqa: ARG001 - one shape
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """Nodes that are levelled among themselves, some of them too full."""
+
+    line: Line
+    takers: frozenset[str]
+    spot_sources: frozenset[str]
+
+
+def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal]:
     """Pods of the fullest node first, and of each node those that relieve it with the fewest moves."""
     sources = []
+    relieved: frozenset[str] | None = None
     for members in _pools(state, args.spot_taints).values():
         found = line(members, args)
         full = [(node.load(), node) for node in members]
         full = [(load, node) for load, node in full if load > found.act]
-        peers = frozenset(node.name for node in members) if full else frozenset()
-        sources += [(load, node, found, peers) for load, node in full]
-    for load, node, found, peers in sorted(sources, key=lambda it: (-it[0], it[1].name)):
-        yield from _relieve(node, load, found, peers, args)
+        if full:
+            relieved = _relieved(state, now) if relieved is None else relieved
+            takers = (node.name for node in members if node.load() <= found.act and node.name not in relieved)
+            spot = frozenset(node.name for _, node in full if node.capacity is CapacityType.SPOT)
+            pool = _Pool(found, frozenset(takers), spot)
+            sources += [(load, node, pool) for load, node in full]
+    sources.sort(key=lambda it: (-it[0], it[1].name))
+    for load, node, pool in sources:
+        # Pods of spot nodes mostly may not go anywhere else; so others take room there only if they find no other.
+        first = frozenset() if node.capacity is CapacityType.SPOT else pool.spot_sources
+        yield from _relieve(node, load, pool, first, args)
+    for load, node, pool in sources:
+        if pool.spot_sources and node.capacity is not CapacityType.SPOT:
+            yield from _relieve(node, load, pool, frozenset(), args)
+
+
+def _relieved(state: ClusterState, now: datetime) -> frozenset[str]:
+    """Nodes that pods are leaving, or have just left, to level the load: they are not filled up again."""
+    found = set()
+    for migration in state.migrations.values():
+        status, ended = migration.status, migration.status.finished_at
+        if status.resolved is not None and migration.spec.strategy == NAME and (ended is None or now - ended < REST):
+            found.add(status.resolved.source_node)
+    return frozenset(found)
 
 
 def line(nodes: Sequence[NodeState], args: Args) -> Line:
@@ -151,11 +190,12 @@ def _pool(node: Node, spot_taints: Sequence[SpotTaint]) -> Pool:
     )
 
 
-def _relieve(node: NodeState, load: float, line: Line, peers: frozenset[str], args: Args) -> Iterator[Proposal]:
+def _relieve(node: NodeState, load: float, pool: _Pool, first: frozenset[str], args: Args) -> Iterator[Proposal]:
+    line = pool.line
     limit = min(line.act, load - args.minimum_improvement)
     why = f"node {node.name} is {load:.1f} % full, the mean is {line.mean:.1f} %"
     too_full = Reason(Code.NO_IMPROVEMENT, f"every node that could take it would be more than {limit:.1f} % full")
-    aim = Level(node.name, line, limit, peers, too_full)
+    aim = Level(node.name, line, limit, pool.takers, first, too_full)
     for pod in _fewest_first(node, line.target):
         yield Proposal(pod, Urgency.VOLUNTARY, why, aim)
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from cluster.objects import PodMigration
-from descheduler.migration import goals, machine, replacement, world
+from descheduler.migration import goals, machine, replacement, turns, world
 from descheduler.migration.actions import Write
 from descheduler.proposal import Urgency
 from descheduler.state import ClusterState
@@ -19,6 +19,7 @@ from tests.unit.descheduler import build
 START = datetime(2026, 6, 1, 12, tzinfo=UTC)
 AWAIT, MARK = "AwaitReplacement", "Mark"
 ENDED = {"status": {"phase": "Completed"}}
+OTHER = {"owner": build.owner("ReplicaSet", "other")}
 
 
 @dataclass(frozen=True)
@@ -147,3 +148,23 @@ def test_a_claim_that_is_given_up_takes_its_trade_back() -> None:
     assert goals.of(migrations(state)["m2"], state) == "b"
     state.apply(migrations(state)["m1"], Move("m1", "b", status={**trade, "exchange": None}).made())
     assert goals.of(migrations(state)["m2"], state) == "c"
+
+
+STARTED = {"startedAt": "2026-06-01T12:00:00Z"}
+TURNS: dict[str, tuple[Move, float, str]] = {
+    "an eviction is under way": (Move("m2", "c", "Evict"), 1, "m2"),
+    "evicted, its replacement has no node": (Move("m2", "c", AWAIT), 1, "m2"),
+    "its replacement has a node": (Move("m2", "c", AWAIT, status={"replacement": {"node": "c"}}), 1, ""),
+    "it has had its time": (Move("m2", "c", AWAIT), 10, ""),
+    "both are about to, the older is first": (Move("m0", "c", MARK, status=STARTED), 1, "m0"),
+    "both are about to, the younger waits": (Move("m2", "c", MARK, status=STARTED), 1, ""),
+    "the older does not come to it": (Move("m0", "c", MARK, status=STARTED), 11, ""),
+    "of another owner": (Move("m2", "c", "Evict", kind="StatefulSet", status={"resolved": OTHER}), 1, ""),
+}
+
+
+@pytest.mark.parametrize(("other", "after", "expected"), TURNS.values(), ids=TURNS.keys())
+def test_turns(other: Move, after: float, expected: str) -> None:
+    state = build.state(Move("m1", "b", MARK, status=STARTED).made(), other.made())
+    now = START + timedelta(seconds=after)
+    assert turns.ahead(migrations(state)["m1"], state, timedelta(seconds=1), now) == expected
