@@ -108,7 +108,8 @@ class Teller:
             self._meter.inc(Metric.STEP_TIMEOUTS, step=migration.status.step or "Guard")
         if isinstance(action, Write) and action.event:
             word, _, note = action.event.partition(" ")
-            self._record(migration, TOPICS[word], note)
+            # As it was written: the first write is the one that says which workload and node it is about.
+            self._record(outcome.migration or migration, TOPICS[word], note)
             if outcome.migration is not None:
                 self._written(outcome.migration, log)
 

@@ -1,4 +1,4 @@
-"""`make demo`: a control plane, the product in it, and a live picture of what admission does to new pods.
+"""`make demo`: a control plane, the product in it, and a live picture of what it does to new pods and to full nodes.
 
 It always works on a control plane of its own and never looks at a KUBECONFIG of yours.
 """
@@ -6,23 +6,21 @@ It always works on a control plane of its own and never looks at a KUBECONFIG of
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.live import Live
-from rich.progress_bar import ProgressBar
 from rich.table import Table
-from rich.text import Text
 
-from testbed import bed, install, objects
+from testbed import bed, install, levelling, objects, picture
 from testbed.api import Api, Object
 from testbed.binaries import Binaries
-from testbed.objects import CAPACITY, ZONE
+from testbed.objects import CAPACITY
+from testbed.picture import NODE_CPU_MILLIS, POD_CPU_MILLIS
 
 BEFORE, WEB, REPLICAS = "before", "web", 12
 NODES, SPOT = 3, 3
-POD_CPU_MILLIS, NODE_CPU_MILLIS = 250, 4000
 READY_TIMEOUT_SECONDS = 60.0
 PAUSE_SECONDS = 5.0
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -56,10 +54,11 @@ def _play(home: Path, binaries: Binaries, console: Console, pause_seconds: float
     _create(client, console, WEB)
     ready = _watch_until_ready(client, console, 2 * REPLICAS, picture_at_end=True)
     pods = client.list("pods", "default")
-    console.print(injected(client.get("deployments", WEB, "default"), _of(WEB, pods)[0]))
+    console.print(injected(client.get("deployments", WEB, "default"), picture.of(WEB, pods)[0]))
     time.sleep(pause_seconds)
     console.print(f"{ready} of {2 * REPLICAS} pods are Running and Ready.")
-    return _conclude(client.list("nodes"), pods, console)
+    failed = _conclude(client.list("nodes"), pods, console)
+    return failed or levelling.play(client, console)
 
 
 def _tell(console: Console, line: str) -> None:
@@ -74,10 +73,11 @@ def _create(client: Api, console: Console, name: str) -> None:
 
 def _conclude(nodes: Sequence[Object], pods: Sequence[Object], console: Console) -> int:
     spot = {node["metadata"]["name"] for node in nodes if node["metadata"]["labels"][CAPACITY] == "spot"}
-    before, after = (sum(pod["spec"].get("nodeName") in spot for pod in _of(name, pods)) for name in (BEFORE, WEB))
+    placed = {name: [pod["spec"].get("nodeName") for pod in picture.of(name, pods)] for name in (BEFORE, WEB)}
+    before, after = (sum(node in spot for node in placed[name]) for name in (BEFORE, WEB))
     console.print(f"On spot: {before} of {REPLICAS} pods of deployment/{BEFORE}, which came before the installation,")
     console.print(f"         {after} of {REPLICAS} pods of deployment/{WEB}, which came after it.")
-    return 0 if after > before and _ready(pods) == 2 * REPLICAS else 1
+    return 0 if after > before and picture.ready(pods) == 2 * REPLICAS else 1
 
 
 def _watch_until_ready(client: Api, console: Console, wanted: int, *, picture_at_end: bool) -> int:
@@ -85,37 +85,17 @@ def _watch_until_ready(client: Api, console: Console, wanted: int, *, picture_at
     deadline = time.monotonic() + READY_TIMEOUT_SECONDS
     pods: list[Object] = []
     if not console.is_terminal:
-        while time.monotonic() < deadline and _ready(pods := client.list("pods", "default")) < wanted:
+        while time.monotonic() < deadline and picture.ready(pods := client.list("pods", "default")) < wanted:
             time.sleep(0.2)
         if picture_at_end:
-            console.print(picture(client.list("nodes"), pods))
-        return _ready(pods)
+            console.print(picture.draw(client.list("nodes"), pods, (BEFORE, WEB)))
+        return picture.ready(pods)
     with Live(console=console, refresh_per_second=8, transient=not picture_at_end) as live:
-        while time.monotonic() < deadline and _ready(pods) < wanted:
+        while time.monotonic() < deadline and picture.ready(pods) < wanted:
             pods = client.list("pods", "default")
-            live.update(picture(client.list("nodes"), pods))
+            live.update(picture.draw(client.list("nodes"), pods, (BEFORE, WEB)))
             time.sleep(0.1)
-    return _ready(pods)
-
-
-def picture(nodes: Sequence[Object], pods: Sequence[Object]) -> Group:
-    """Nodes with their load and pods: ● is Ready, ○ is on its way."""
-    table = Table(title="nodes and their pods", title_justify="left")
-    for heading in ("node", "capacity", "zone", "cpu requested", BEFORE, WEB):
-        table.add_column(heading, no_wrap=True)
-    for node in nodes:
-        labels: Mapping[str, str] = node["metadata"]["labels"]
-        name = node["metadata"]["name"]
-        here = [pod for pod in pods if pod["spec"].get("nodeName") == name]
-        used = len(here) * POD_CPU_MILLIS
-        bar = ProgressBar(total=NODE_CPU_MILLIS, completed=used, width=20)
-        load = Table.grid(padding=(0, 1))
-        load.add_row(bar, f"{used * 100 // NODE_CPU_MILLIS:>3} %")
-        style = "yellow" if labels[CAPACITY] == "spot" else "cyan"
-        capacity = Text(labels[CAPACITY], style=style)
-        table.add_row(name, capacity, labels[ZONE], load, *(_dots(_of(app, here)) for app in (BEFORE, WEB)))
-    pending = sum(not pod["spec"].get("nodeName") for pod in pods)
-    return Group(table, Text(f"{_ready(pods)} Ready, {pending} not yet scheduled"))
+    return picture.ready(pods)
 
 
 def injected(deployment: Object, pod: Object) -> Table:
@@ -138,15 +118,3 @@ def _additions(template: Object, pod: Object) -> Iterator[tuple[str, str]]:
         for rule in term["preference"]["matchExpressions"]:
             values = ", ".join(rule.get("values", ()))
             yield "preferred node", f"{rule['key']} {rule['operator']} ({values}), weight {term['weight']}"
-
-
-def _dots(pods: Sequence[Object]) -> str:
-    return f"{''.join('●' if objects.is_ready(pod) else '○' for pod in pods)} {len(pods)}".lstrip()
-
-
-def _of(app: str, pods: Sequence[Object]) -> list[Object]:
-    return [pod for pod in pods if pod["metadata"]["labels"]["app"] == app]
-
-
-def _ready(pods: Sequence[Object]) -> int:
-    return sum(objects.is_ready(pod) for pod in pods)

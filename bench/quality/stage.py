@@ -168,7 +168,7 @@ def stage(sizes: Sizes) -> Iterator[Stage]:
 
 def _remember_image(kube: Api, hot: Sequence[str]) -> None:
     """The full nodes have the image of every pod; the others would have to pull it."""
-    image = {"names": [scene.IMAGE, f"docker.io/library/{scene.IMAGE}"], "sizeBytes": scene.IMAGE_BYTES}
+    image = {"names": [scene.IMAGE], "sizeBytes": scene.IMAGE_BYTES}
     for name in hot:
         kube.patch("nodes", name, {"status": {"images": [image]}}, subresource="status")
 

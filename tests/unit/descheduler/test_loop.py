@@ -15,6 +15,7 @@ from cluster.objects import NodeMetrics, PodMetrics, PodMigration
 from descheduler import gauges, measuring, plan, publish
 from descheduler.loop import Loop, Parts
 from descheduler.measuring import Answer, Measuring
+from descheduler.migration.actions import Write
 from descheduler.migration.executor import Done
 from descheduler.migration.judge import Judge
 from descheduler.migration.leftovers import Leftover
@@ -182,6 +183,19 @@ def test_gauges() -> None:
         (Metric.IMBALANCE,): 1,
     }
     assert {(it.metric, *it.labels.values()) for it in gauges.none()} == set(found), "the same series"
+
+
+def test_the_start_of_a_move_is_told_wherever_somebody_may_look() -> None:
+    """The workload and the node are known only from the write that starts it."""
+    desk = Desk(uneven())
+    teller = Teller(desk.told, desk.meter, Logger(lambda _: None, now=lambda: NOW, strict=True))
+    workload = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "u"}
+    status = {"phase": "InProgress", "resolved": {"workload": workload, "sourceNode": "a"}}
+    before, after = (build.thing("PodMigration", "m", status=it) for it in ({}, status))
+    teller.performed(before, Write(status, event="MoveStarted moving pod p from a"), Done(after))
+    assert sorted(desk.told.reasons) == [
+        (kind, "MoveStarted") for kind in ("Deployment", "Node", "Pod", "PodMigration")
+    ]
 
 
 @dataclass
