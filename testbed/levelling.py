@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from rich.console import Console
 from rich.live import Live
@@ -61,15 +62,18 @@ def play(client: Api, console: Console) -> int:
 def _watch(client: Api, console: Console, nodes: Sequence[Object], everything: int) -> Counter[str]:
     """Redraw until it is level; without a terminal only the end is shown."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
-    with Live(console=console, refresh_per_second=8, auto_refresh=console.is_terminal) as live:
+    show = Live(console=console, refresh_per_second=8) if console.is_terminal else nullcontext()
+    with show as live:
         while True:
             pods = client.list("pods", "default")
-            done = _done(client, nodes, pods, everything) or time.monotonic() > deadline
-            if console.is_terminal or done:
+            if live is not None:
                 live.update(picture.draw(nodes, pods, (PILE,)))
-            if done:
-                return _counts(nodes, pods)
+            if _done(client, nodes, pods, everything) or time.monotonic() > deadline:
+                break
             time.sleep(0.2)
+    if live is None:
+        console.print(picture.draw(nodes, pods, (PILE,)))
+    return _counts(nodes, pods)
 
 
 def _done(client: Api, nodes: Sequence[Object], pods: Sequence[Object], everything: int) -> bool:

@@ -51,6 +51,11 @@ def test_runs_through_without_a_terminal(tmp_path: Path) -> None:
     assert f"         {web['spot']} of 12 pods of deployment/web" in done.stdout
     assert re.search(r"│ label +│ scheduler\.alpha\.kubernetes\.io/managed=true +│", done.stdout)
     assert re.search(r"│ preferred node +│ node\.kubernetes\.io/capacity In \(spot\), weight 10 +│", done.stdout)
+    levelled = re.search(r"on-demand-0 went from (\d+) % to (\d+) % in .* s: (\d+) moves, (\d+) of them", done.stdout)
+    assert levelled is not None
+    before, after, moves, on_target = map(int, levelled.groups())
+    assert (before, moves) == (75, on_target)
+    assert after <= 42, "what 20 % over the mean is here"
     assert "\x1b[" not in done.stdout, "no control characters in a log"
     assert demo_processes(tmp_path) == []
 
