@@ -5,8 +5,11 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+
+import urllib3
 
 from testbed import objects
 from testbed.api import Api, Object
@@ -110,11 +113,12 @@ class Watched:
 
     def _follow(self) -> None:
         # From the beginning: pods that changed between the list and the watch come again, which changes nothing.
-        for event in self.kube.watch("pods", self.namespace, seconds=SECONDS):
-            with self._lock:
-                if self._closed:
-                    return
-                self._take(event["type"], event["object"])
+        with suppress(urllib3.exceptions.HTTPError):  # the control plane goes down before the watch has ended
+            for event in self.kube.watch("pods", self.namespace, seconds=SECONDS):
+                with self._lock:
+                    if self._closed:
+                        return
+                    self._take(event["type"], event["object"])
 
     def _take(self, kind: str, pod: dict[str, Any]) -> None:
         if kind not in {"ADDED", "MODIFIED", "DELETED"}:

@@ -34,7 +34,7 @@ NAME: Final = "LoadBalancing"
 WEIGHT: Final = 100
 
 REST: Final = timedelta(minutes=10)
-"""How long a node that was relieved takes nothing: until the others have had the time to be relieved too."""
+"""How long a node that was relieved is not filled up again: until the others have had the time to be relieved."""
 HARD: Final = frozenset({"NoSchedule", "NoExecute"})
 Pool = frozenset[tuple[str, str, str]]
 """The taints that nodes have in common."""
@@ -130,7 +130,7 @@ def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal
         full = [(load, node) for load, node in full if load > found.act]
         if full:
             relieved = _relieved(state, now) if relieved is None else relieved
-            takers = (node.name for node in members if node.load() <= found.act and node.name not in relieved)
+            takers = (node.name for node in members if _may_take(node, found, relieved))
             spot = frozenset(node.name for _, node in full if node.capacity is CapacityType.SPOT)
             pool = _Pool(found, frozenset(takers), spot)
             sources += [(load, node, pool) for load, node in full]
@@ -144,8 +144,13 @@ def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal
             yield from _relieve(node, load, pool, frozenset(), args)
 
 
+def _may_take(node: NodeState, line: Line, relieved: frozenset[str]) -> bool:
+    """One that was relieved was left above the mean; if it is below it now, things have changed since."""
+    return node.load() <= (line.mean if node.name in relieved else line.act)
+
+
 def _relieved(state: ClusterState, now: datetime) -> frozenset[str]:
-    """Nodes that pods are leaving, or have just left, to level the load: they are not filled up again."""
+    """Nodes that pods are leaving, or have just left, to level the load."""
     found = set()
     for migration in state.migrations.values():
         status, ended = migration.status, migration.status.finished_at

@@ -74,11 +74,23 @@ RELIEVED = {
 
 @pytest.mark.parametrize(("status", "spared"), RELIEVED.values(), ids=RELIEVED.keys())
 def test_a_node_that_was_relieved_is_not_filled_up_again(status: dict[str, Any], spared: bool) -> None:
-    """`b` is empty and `c` is not, but pods have just left `b`."""
-    state = [*nodes("a", "b", "c"), *workload("web", "1", ["a"] * 5), *workload("own", "500m", ["c"])]
-    found = moves(*state, move("gone", "b", "c", "gone", **status))
-    assert found
-    assert ("b" not in {target for _, target in found}) is spared
+    """The mean is 31 %; pods have just left `b`, which is a little above it."""
+    state = [
+        *nodes("a", "b", "c", "d"),
+        *workload("web", "300m", ["a"] * 20),
+        *workload("own", "3200m", ["b"]),
+        *workload("others", "1600m", ["c", "d"]),
+        move("gone", "b", "c", "gone", **status),
+    ]
+    proposal, *_ = load_balancing.propose(build.state(*state), load_balancing.Args(), NOW)
+    assert isinstance(proposal.aim, load_balancing.Level)
+    assert proposal.aim.peers == ({"c", "d"} if spared else {"b", "c", "d"})
+
+
+def test_a_node_that_was_relieved_and_is_below_the_mean_now_is_as_good_as_any() -> None:
+    state = [*nodes("a", "b"), *workload("web", "1", ["a"] * 5)]
+    ended = {"phase": "Completed", "finishedAt": NOW.isoformat()}
+    assert {target for _, target in moves(*state, move("gone", "b", "a", "gone", **ended))} == {"b"}
 
 
 def test_room_on_spot_is_for_pods_that_may_go_nowhere_else() -> None:
