@@ -87,7 +87,8 @@ class Upkeep:
         self._spoken: dict[ObjectKey, datetime] = {}
         """Until when there is nothing more to say about progress."""
         self._mistakes: frozenset[Said] = frozenset()
-        self._looked: tuple[object, ...] = ()
+        self._seen: tuple[int, Settings, str] | None = None
+        self._plan: Plan | None = None
         self._next_look: datetime | None = None
 
     def turn(self, state: ClusterState, plan: Plan | None, now: datetime) -> datetime | None:
@@ -95,8 +96,7 @@ class Upkeep:
         settings, stopped = self._around.settings(), self._around.stopped()
         while not self._answers.empty():
             self._take(self._answers.get(), state, now)
-        seen_now = (state.changes, settings, stopped, id(plan), len(self._under_way))
-        if seen_now == self._looked and (self._next_look is None or now < self._next_look):
+        if self._is_as_seen(state, plan) and (self._next_look is None or now < self._next_look):
             return self._next_look
         self._failed = {key: until for key, until in self._failed.items() if until > now}
         self._spoken = {key: until for key, until in self._spoken.items() if until > now}
@@ -105,10 +105,14 @@ class Upkeep:
         self._measure(seen)
         self._complain(context)
         later = self._start(wanted, now)
-        self._looked = (state.changes, settings, stopped, id(plan), len(self._under_way))
+        self._seen, self._plan = (state.changes, settings, stopped), plan
         due = [*later, *([now + LOOK_EVERY] if seen else [])]
         self._next_look = min(due, default=None)
         return self._next_look
+
+    def _is_as_seen(self, state: ClusterState, plan: Plan | None) -> bool:
+        """Whether the last look saw the same; answers that came meanwhile ask for another by themselves."""
+        return plan is self._plan and self._seen == (state.changes, self._around.settings(), self._around.stopped())
 
     def _start(self, wanted: Iterable[Request], now: datetime) -> list[datetime]:
         """Send what may be sent; when the rest is due."""

@@ -40,6 +40,8 @@ def product(home: Path, binaries: Binaries, *, nodes: int) -> Iterator[ControlPl
     try:
         install.install(running, tell=lambda _line: None)
         configure(running.api(), POLICY)
+        # A lease that was not there before is left alone for as long as it would last.
+        eventually(lambda: leaders(running), until=lambda found: len(found) == 1, timeout=60, what="a leader")
         yield running
     finally:
         bed.down(home)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from testbed import objects
 from testbed.api import ApiError
@@ -18,7 +19,8 @@ from testbed.waiting import eventually
 from tests.e2e import draining
 from tests.e2e.draining import PREFIX, REMAINING, SINCE, STATUS, Scene, is_temporary
 
-EXAMPLE = Path(__file__).parents[2] / "manifests" / "examples" / "maintenance.yaml"
+MANIFESTS = Path(__file__).parents[2] / "manifests"
+EXAMPLE = MANIFESTS / "examples" / "maintenance.yaml"
 STOPS = int(os.environ.get("SPOTSHIFT_DRAIN_STOPS", "3"))
 """Moments at which the label is taken away again; more in a long run."""
 NOT_READY = {"testbed.spotshift.dev/ready": "false"}
@@ -238,6 +240,47 @@ def test_the_example(scene: Scene, running: ControlPlane) -> None:
     running.kubectl("label", "node", node, f"{PREFIX}maintenance-")
     scene.restored(node)
     scene.settle(7)
+
+
+@pytest.fixture
+def may_delete(running: ControlPlane, tmp_path: Path) -> Iterator[None]:
+    """The component that gives the right, and the setting that makes use of it; taken back afterwards."""
+    parts = {"resources": ["base/descheduler"], "components": ["components/delete"]}
+    relative = {
+        kind: [os.path.relpath(MANIFESTS / path, tmp_path) for path in paths] for kind, paths in parts.items()
+    }
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(relative))
+    rendered = yaml.safe_load_all(running.kubectl("kustomize", str(tmp_path)))
+    (role,) = (it for it in rendered if it["kind"] == "ClusterRole")
+    before = running.api().get("clusterroles", role["metadata"]["name"])["rules"]
+    running.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(role))
+    node_maintenance = {**draining.POLICY["strategies"]["NodeMaintenance"], "onDeadline": "delete"}
+    draining.configure(running.api(), {**draining.POLICY, "strategies": {"NodeMaintenance": node_maintenance}})
+    yield
+    draining.configure(running.api(), draining.POLICY)
+    running.api().patch("clusterroles", role["metadata"]["name"], {"rules": before})
+
+
+@pytest.mark.usefixtures("may_delete")
+def test_a_budget_holds_until_the_deadline(scene: Scene) -> None:
+    node = scene.node_names()[0]
+    with scene.only(node):
+        scene.create("deployments", objects.deployment("guarded", replicas=2))
+        scene.create("poddisruptionbudgets", objects.budget("guarded", app="guarded", minAvailable=2))
+        scene.settle(2)
+    limit = {"metadata": {"annotations": {f"{PREFIX}maintenance-deadline": str(int(time.time()) + 20)}}}
+    scene.kube.patch("nodes", node, limit)
+    scene.label(node)
+    eventually(
+        lambda: scene.node(node)["metadata"]["annotations"],
+        until=lambda notes: "PDB_NO_BUDGET" in notes.get(REMAINING, ""),
+        timeout=15,
+        what="the budget, named on the node",
+    )
+    assert scene.apps_on(node) == ["guarded", "guarded"]
+    scene.drained(node)
+    scene.kube.patch("nodes", node, {"metadata": {"annotations": {f"{PREFIX}maintenance-deadline": None}}})
+    scene.settle(2)
 
 
 def test_nobody_else_meets_a_second_budget(scene: Scene) -> None:
