@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from cluster.objects import Pod
 from descheduler import scaling
 from descheduler.guards.case import Case
+from descheduler.migration import temporary_budget
 from descheduler.proposal import Mode, Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.workload import Workload
@@ -82,6 +83,8 @@ def _only(case: Case, found: Workload, question: Question) -> Mode | tuple[Reaso
 def _several(case: Case, found: Workload, question: Question) -> Mode | tuple[Reason, ...]:
     if not question.budget:
         return Mode.EVICT
+    if any(map(temporary_budget.is_ours, case.context.state.budgets_of(case.pod))):
+        return question.budget  # it is there because of a move, and goes with it: nothing worth another replica
     against = _against(case, found, question)
     if not against:
         return Mode.SURGE

@@ -89,6 +89,14 @@ def test_the_table(row: tuple[list[Any], Any, Any, Any, Any]) -> None:
     assert asked(objects, urgency=Urgency.INTERRUPTION) == interruption
 
 
+def test_our_own_budget_is_waited_for() -> None:
+    """Doubling a workload because another move of it is under way would only add a replica for nothing."""
+    mark = {"labels": {"app.kubernetes.io/managed-by": "spotshift"}, "generation": 1}
+    ours = build.budget("x-rescheduler-pdb", allowed=0, labels={"app": "x"}, metadata=mark)
+    assert asked([*deployed(2), ours]) == BLOCKED
+    assert asked([*deployed(2), ours], urgency=Urgency.MAINTENANCE) == BLOCKED
+
+
 FALLBACKS = {name: TABLE[name][0] for name in ("autoscaled, 1", "StatefulSet of 1", "unknown, 1")}
 
 
