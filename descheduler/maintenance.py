@@ -33,7 +33,7 @@ OURS: Final = "spotshift"
 """Who cordoned, in the annotation that says so."""
 REMAINING: Final = 2_000
 """Characters of the list of pods on the node; whoever wants the rest finds it in `descheduler plan`."""
-BUDGETS: Final = frozenset({Code.PDB_NO_BUDGET, Code.PDB_MULTIPLE})
+BUDGETS: Final = frozenset({Code.PDB_NO_BUDGET, Code.PDB_MULTIPLE, Code.SINGLE_REPLICA})
 
 CORDONED: Final = Topic("Cordoned", "Drain")
 UNCORDONED: Final = Topic("Uncordoned", "Drain")

@@ -87,7 +87,7 @@ class CreateCopy:
 
 @dataclass(frozen=True, slots=True)
 class RemoveCopy:
-    """Delete a copy that we made."""
+    """Evict a copy that we made: it has not taken over, so that its budget has room, and no other right is needed."""
 
     name: str
     uid: str

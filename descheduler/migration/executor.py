@@ -119,7 +119,7 @@ class Executor:
             case CreateCopy():
                 return self._copy(migration, action)
             case RemoveCopy(name=name, uid=uid):
-                self._client.delete(PODS, name, namespace=namespace, uid=uid, timeout=REQUEST_SECONDS)
+                self._client.evict(namespace, name, uid=uid, timeout=REQUEST_SECONDS)
             case Evict():
                 self._evict(migration, action)
         return Done()

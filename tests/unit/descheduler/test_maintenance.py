@@ -94,9 +94,10 @@ def test_what_stays_is_named_and_does_not_hold_up_the_drain() -> None:
     ]
 
 
-TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}
-SCALED_BY_ANOTHER = build.thing("HorizontalPodAutoscaler", "x", spec={"scaleTargetRef": TARGET})
-"""With it no replica is added for the time of a move, and only an eviction is left."""
+AUTOSCALED = build.thing(
+    "HorizontalPodAutoscaler", "auto", spec={"scaleTargetRef": {"kind": "Deployment", "name": "x"}}
+)
+"""Keeps the workload from being doubled."""
 
 
 def test_a_budget_is_named() -> None:
@@ -105,7 +106,7 @@ def test_a_budget_is_named() -> None:
         build.node("b"),
         *deployment("x", ["a", "b"]),
         build.budget("x", allowed=0, labels={"app": "x"}),
-        SCALED_BY_ANOTHER,
+        AUTOSCALED,
     ]
     (request,) = written(*objects)
     assert "x-00: PDB_NO_BUDGET: PodDisruptionBudget x" in annotations(request)[KEYS.maintenance_remaining]
@@ -164,25 +165,32 @@ OVERDUE = {
     "past, respect": (LATE, OnDeadline.RESPECT, 0, []),
     "not past": (EARLY, OnDeadline.DELETE, 0, []),
     "no deadline": ({}, OnDeadline.DELETE, 0, []),
-    "the budget lets it go": (LATE, OnDeadline.DELETE, 1, []),
 }
 
 
+@pytest.mark.parametrize("others", [[], ["b"]], ids=["the only one", "one of two"])
 @pytest.mark.parametrize(("marks", "choice", "allowed", "expected"), OVERDUE.values(), ids=OVERDUE.keys())
 def test_pods_that_only_a_budget_holds_are_deleted_at_the_deadline(
-    marks: dict[str, str], choice: OnDeadline, allowed: int, expected: list[str]
+    marks: dict[str, str], choice: OnDeadline, allowed: int, expected: list[str], others: list[str]
 ) -> None:
     settings = Settings(strategies=Strategies(node_maintenance=NodeMaintenance(on_deadline=choice)))
     objects = [
         build.node("a", labels=LABEL, annotations=marks),
         build.node("b"),
-        *deployment("x", ["a", "b"]),
+        *deployment("x", ["a", *others]),
+        AUTOSCALED,
         build.budget("x", allowed=allowed, labels={"app": "x"}),
-        SCALED_BY_ANOTHER,
         *deployment("out", ["a"], annotations=OPTED_OUT),
     ]
     found = written(*objects, settings=settings)
     assert [it.name for it in found if it.verb is Verb.DELETE] == expected
+
+
+def test_at_the_deadline_a_pod_that_its_budget_lets_go_is_not_deleted() -> None:
+    settings = Settings(strategies=Strategies(node_maintenance=NodeMaintenance(on_deadline=OnDeadline.DELETE)))
+    objects = [build.node("a", labels=LABEL, annotations=LATE), build.node("b"), *deployment("x", ["a", "b"])]
+    found = written(*objects, build.budget("x", allowed=1, labels={"app": "x"}), settings=settings)
+    assert [it.name for it in found if it.verb is Verb.DELETE] == []
 
 
 @pytest.mark.parametrize("cordoned", [True, False], ids=["cordoned", "not yet"])

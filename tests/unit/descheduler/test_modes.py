@@ -8,7 +8,7 @@ import pytest
 
 from descheduler.budgets import Budgets
 from descheduler.guards.case import Case, Context
-from descheduler.migration import modes
+from descheduler.migration import modes, temporary_budget
 from descheduler.migration.modes import Question
 from descheduler.proposal import Mode, Urgency
 from descheduler.reasons import Code
@@ -163,6 +163,13 @@ SHARED: dict[str, list[Any]] = {
 @pytest.mark.parametrize("objects", SHARED.values(), ids=SHARED.keys())
 def test_volumes_that_two_can_use_do_not_matter(objects: list[Any]) -> None:
     assert asked(objects) is Mode.SURGE
+
+
+def test_a_budget_of_our_own_is_waited_for() -> None:
+    """It says that another pod of the workload is moving."""
+    ours = {"labels": {temporary_budget.MANAGED_BY: temporary_budget.OURS}}
+    budget = build.budget("x-rescheduler-pdb", allowed=0, labels={"app": "x"}, metadata=ours)
+    assert asked([*deployed(2), budget]) == BLOCKED
 
 
 def test_one_that_is_not_ready_serves_nobody() -> None:
