@@ -83,13 +83,8 @@ def _only(case: Case, found: Workload, question: Question) -> Mode | tuple[Reaso
 def _several(case: Case, found: Workload, question: Question) -> Mode | tuple[Reason, ...]:
     if not question.budget:
         return Mode.EVICT
-<<<<<<< HEAD
     if any(map(temporary_budget.is_ours, case.context.state.budgets_of(case.pod))):
         return question.budget  # it is there because of a move, and goes with it: nothing worth another replica
-=======
-    if all(map(temporary_budget.is_ours, case.context.state.budgets_of(case.pod))):
-        return question.budget  # another move is under way and ends soon; nobody asked for more than one at a time
->>>>>>> 40bb4c2 (Fit modes and temporary budgets together, and take copies back by eviction)
     against = _against(case, found, question)
     if not against:
         return Mode.SURGE
