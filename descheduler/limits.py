@@ -84,6 +84,10 @@ class Limits:
             replicas = sum(1 for _ in self._state.siblings(workload))
         return by_replicas(replicas), f"for {replicas} replicas the limit is"
 
+    def moving(self, pod: Pod) -> int:
+        """Moves of its workload that are under way or booked."""
+        return self._by_workload[self._identity(pod, self._state.workload(pod))]
+
     def _identity(self, pod: Pod, workload: Workload | None) -> str:
         return pod.metadata.uid if workload is None else workload.uid
 

@@ -152,12 +152,13 @@ class _Planner:
     def _decide(self, active: Active, proposal: Proposal, desk: _Desk) -> None:
         pod, urgency, ledger = proposal.pod, proposal.urgency, desk.ledger
         question = Question(urgency, ledger.budgets.reasons(pod), ledger.surging)
-        mode = modes.choose(Case(pod, desk.context), question)
+        waits = _waits(pod, question, ledger)
+        mode = question.budget if waits else modes.choose(Case(pod, desk.context), question)
         unsuited = () if isinstance(mode, Mode) else mode
         reasons = (*guards.reasons(pod, desk.context, urgency), *unsuited, *ledger.limiting(pod, urgency))
         if reasons or not isinstance(mode, Mode):
             self._refuse(active, pod, reasons)
-            if all(reason.code in PASSING for reason in reasons):
+            if all(reason.code in PASSING or (waits and reason in question.budget) for reason in reasons):
                 self._leavers(pod.node_name).append(pod)
             return
         ledger.picture.take(pod)
@@ -241,6 +242,14 @@ def _beside(pod: Pod, target: str, ledger: Ledger) -> str | Reason:
         if text
         else target
     )
+
+
+def _waits(pod: Pod, question: Question, ledger: Ledger) -> bool:
+    """Whether the budget of the pod is used up by moves of its own workload: then its turn comes, and it need not be
+    doubled for that.
+    """
+    used_up = question.budget and all(it.code is Code.PDB_NO_BUDGET for it in question.budget)
+    return bool(used_up) and question.urgency is Urgency.VOLUNTARY and ledger.limits.moving(pod) > 0
 
 
 def _pull(heap: list[tuple[datetime, int, Proposal]], number: int, stream: Iterator[Proposal]) -> None:

@@ -64,6 +64,16 @@ def test_a_pod_that_is_on_its_way_out_is_not_there_any_more() -> None:
     assert moves(*stays, *workload("other", "1", ["a", "a"])) != []
 
 
+def test_a_budget_that_our_own_move_uses_up_is_waited_for() -> None:
+    """No second replica is started, and no other pod goes in its place; a budget that is blocked by itself is another
+    matter.
+    """
+    web = workload("web", "1", ["a"] * 6, labels={"app": "web"})
+    state = [*nodes("a", "b", "c"), *web, build.budget("web", allowed=0, labels={"app": "web"})]
+    assert moves(*state, move("web-0", "a", "b", "web")) == []
+    assert len(moves(*state)) == 1
+
+
 REST = load_balancing.REST
 RELIEVED = {
     "under way": ({}, True),
