@@ -66,17 +66,19 @@ def ready(kube: Api, namespace: str, count: int) -> list[Object]:
 
 
 def on_nodes(pods: list[Object]) -> Counter[str]:
-    return Counter(pod["spec"]["nodeName"] for pod in pods)
+    """Pods by node, those that have none yet under the empty name."""
+    return Counter(pod["spec"].get("nodeName", "") for pod in pods)
 
 
 def finished(kube: Api, namespace: str) -> list[Object]:
-    """The records of all moves, once none is under way."""
-    return eventually(
+    """The records of all moves that were completed, once none is under way."""
+    found = eventually(
         lambda: kube.list("podmigrations", namespace),
         until=lambda found: found and all(it.get("status", {}).get("finishedAt") for it in found),
         timeout=PATIENCE_SECONDS,
         what="moves that have ended",
     )
+    return [it for it in found if it["status"]["phase"] == "Completed"]
 
 
 def levelled(kube: Api, namespace: str, *, most: int) -> None:
