@@ -185,13 +185,13 @@ def migrations(kube: Api, namespace: str) -> list[Object]:
     return sorted(kube.list("podmigrations", namespace), key=lambda it: str(it["metadata"]["name"]))
 
 
-def ask_for(kube: Api, namespace: str, pod: str, *, target: str = "", name: str = "") -> str:
-    """Ask for a move as a user would; the name of the PodMigration."""
+def ask_for(kube: Api, namespace: str, pod: str, *, target: str = "", mode: str = "Evict") -> str:
+    """Ask for a move as a user would; the name of the PodMigration. Without a mode it follows from the workload."""
     body: Object = {
         "apiVersion": "spotshift.dev/v1alpha1",
         "kind": "PodMigration",
-        "metadata": {"name": name} if name else {"generateName": "by-hand-"},
-        "spec": {"podRef": {"name": pod}, **({"targetNode": target} if target else {})},
+        "metadata": {"generateName": "by-hand-"},
+        "spec": {"podRef": {"name": pod}, "mode": mode, **({"targetNode": target} if target else {})},
     }
     return str(kube.create("podmigrations", body, namespace)["metadata"]["name"])
 

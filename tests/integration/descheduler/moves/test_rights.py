@@ -58,7 +58,7 @@ def move_one_of_each(on: Scene) -> None:
             ],
             what=f"a pod of {app}",
         )
-        product.ask_for(on.kube, on.namespace, pods[0]["metadata"]["name"])
+        product.ask_for(on.kube, on.namespace, pods[0]["metadata"]["name"], mode="")
     eventually(lambda: ends(on) == ["Completed"] * 3, timeout=60, what="three moves")
 
 
