@@ -249,8 +249,12 @@ def _cost(turn: Turn, source: Pod) -> Action | None:
 
 
 def _verify(turn: Turn, source: Pod) -> Action:
-    """The number is as before; the controller is about to choose."""
-    late = turn.since("downAt") + turn.world.settings.migrations.ready_timeout
+    """The number is as before; the controller is about to choose. Its time begins when that is seen: who announced
+    the lowering may have been gone for long.
+    """
+    if "loweredAt" not in turn.intent:
+        return turn.write(DOWN, loweredAt=text_of(turn.now))
+    late = turn.since("loweredAt") + turn.world.settings.migrations.ready_timeout
     gone = turn.world.replacement is None
     if not gone and late > turn.now:
         return Wait(turn.now + CONTROLLER_GRACE, f"{source.metadata.name} is about to be taken")
@@ -280,10 +284,12 @@ def _back(turn: Turn) -> Action | Ending:
     seen = turn.since("backAt") + LAG
     if turn.unseen and seen > turn.now:
         return Wait(seen, "a number that was raised would be seen soon")
-    late = turn.since("backAt") + CONTROLLER_GRACE
-    chooses = target.replicas == turn.before and turn.new and turn.source is not None and not turn.intent.get("left")
-    if chooses and late > turn.now:
-        return Wait(late, "the controller is about to take the new pod")
+    if target.replicas == turn.before and turn.new and turn.source is not None and not turn.intent.get("left"):
+        if "lowered" not in turn.intent:
+            return turn.write(BACK, lowered=text_of(turn.now))
+        late = turn.since("lowered") + CONTROLLER_GRACE
+        if late > turn.now:
+            return Wait(late, "the controller is about to take the new pod")
     return _restored(turn) or _cleaned(turn) or Ending(str(turn.intent["ending"]), str(turn.intent["why"]))
 
 

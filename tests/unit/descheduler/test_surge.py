@@ -52,6 +52,8 @@ class Cluster:
     quota: bool = True
     writer: str = "somebody"
     generation: int = 1
+    idle: bool = False
+    """The controller is slow and has not acted yet."""
     taken: list[str] = field(default_factory=list)
 
     @property
@@ -123,6 +125,8 @@ class Cluster:
     def control(self) -> None:
         """What kube-controller-manager would do."""
         self.now += timedelta(seconds=1)
+        if self.idle:
+            return
         wanted, pods = self.deployment.spec.replicas, self.pods()
         if len(pods) < wanted and not self.quota:
             failure = {"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"}
@@ -298,6 +302,40 @@ def test_a_reset_when_both_serve_takes_the_original() -> None:
     assert left(made) == []
 
 
+def test_a_controller_has_its_time_from_when_the_number_is_lowered() -> None:
+    """Whoever announced the lowering died, and another came an hour later."""
+    made = cluster()
+    made.reach("SurgeDown")
+    made.now += timedelta(hours=1)
+    made.idle = True
+    while made.deployment.spec.replicas == 2:
+        made.carry_out(made.decide())
+    made.carry_out(made.decide())
+    assert isinstance(made.decide(), Wait)
+    made.idle = False
+    made.control()
+    assert made.run().status.phase == "Completed"
+    assert made.taken == [OLD]
+
+
+@pytest.mark.parametrize("acts", [True, False], ids=["slow", "never"])
+def test_a_controller_has_its_time_on_the_way_back_too(acts: bool) -> None:
+    made = cluster(min_ready=30)
+    made.reach("AwaitAvailable")
+    made.carry_out(made.decide(withdrawn="no longer wanted"))
+    made.now += timedelta(hours=1)
+    made.idle = True
+    while made.deployment.spec.replicas == 2:
+        made.carry_out(made.decide())
+    made.carry_out(made.decide())
+    assert isinstance(made.decide(), Wait)
+    assert surge.cost_of(made.state.pods["default", "web-0"]) == surge.LOWEST
+    made.idle = not acts
+    made.control()
+    assert made.run().status.phase == "Cancelled"
+    assert left(made) == []
+
+
 def test_no_quota() -> None:
     made = cluster(quota=False)
     ended = made.run()
@@ -380,3 +418,65 @@ def test_a_cost_that_somebody_else_wrote_may_serve() -> None:
     assert action.lowest == (OLD, f"uid-default-{OLD}", -5)
     assert made.run().status.phase == "Completed"
     assert made.taken == [OLD]
+
+
+def test_called_off_it_is_the_new_pod_that_goes_whatever_the_original_costs() -> None:
+    made = cluster(2, cost="-3", min_ready=30)
+    made.reach("AwaitAvailable")
+    made.run(withdrawn="no longer wanted")
+    assert made.taken == ["web-0"]
+    assert left(made) == ["-3"]
+
+
+def test_a_sibling_that_is_as_cheap_would_be_taken_as_well() -> None:
+    made = cluster(2)
+    made.reach("SurgeDown")
+    sibling = made.state.pods["default", "web-other-0"]
+    made.state.apply(sibling, remarked(sibling, {}, {COST: str(surge.LOWEST)}))
+    assert "web-other-0 would be taken in its place" in made.run().status.message
+    assert made.taken == ["web-0"]
+
+
+def test_on_the_way_back_a_sibling_that_is_not_ready_is_waited_for() -> None:
+    made = cluster(2, min_ready=30)
+    made.reach("AwaitAvailable")
+    sibling = made.state.pods["default", "web-other-0"]
+    broken = replica("web-other-0", on="a", ready_at=None, created=START - timedelta(days=1))
+    made.state.apply(sibling, broken)
+    while not isinstance(action := made.decide(withdrawn="no longer wanted"), Wait):
+        made.carry_out(action)
+    assert "would be taken instead of the new pod" in action.note
+    made.state.apply(broken, sibling)
+    made.run()
+    assert made.taken == ["web-0"]
+
+
+def test_the_way_back_begins_with_what_a_late_raise_conflicts_with() -> None:
+    made = cluster(ready=False)
+    made.reach("SurgeBack")
+    assert isinstance(made.decide(), MarkWorkload)
+
+
+def seen(replicas: int, writer: str, generation: int = 1) -> dict[str, Any]:
+    fields = [{"manager": writer, "fieldsV1": {"f:spec": {"f:replicas": {}}}}]
+    return {"metadata": {"generation": generation, "managedFields": fields}, "spec": {"replicas": replicas}}
+
+
+RAISE = Scale("Deployment", "web", "u", 1, 2, generation=1)
+LOWER = Scale("Deployment", "web", "u", 2, 1, owned=True)
+OWNERSHIP: dict[str, tuple[Scale, dict[str, Any], str | None]] = {
+    "raise": (RAISE, seen(1, "kubectl"), None),
+    "raised by us": (RAISE, seen(2, ownership.MANAGER, 2), None),
+    "raised by somebody else": (RAISE, seen(2, "kubectl", 2), "somebody else set 2 replicas"),
+    "raised and reset": (RAISE, seen(1, "argocd", 3), "its specification was changed"),
+    "lower": (LOWER, seen(2, ownership.MANAGER, 2), None),
+    "lower what somebody wrote": (LOWER, seen(2, "kubectl", 4), "was written by kubectl since"),
+    "lowered by whomever": (LOWER, seen(1, "kubectl", 3), None),
+    "another number": (LOWER, seen(5, "kubectl", 3), "somebody set 5 replicas, expected were 2"),
+}
+
+
+@pytest.mark.parametrize(("action", "found", "why"), OWNERSHIP.values(), ids=OWNERSHIP.keys())
+def test_whose_number_it_is(action: Scale, found: dict[str, Any], why: str | None) -> None:
+    said = ownership.refusal(found, action)
+    assert said is None if why is None else why in (said or "")

@@ -9,6 +9,7 @@ from testbed import bed
 from testbed.api import Api
 from testbed.bed import ControlPlane
 from testbed.binaries import Binaries
+from testbed.proxy import FaultProxy
 from testbed.pytest_plugin import Nodes
 from tests.integration.descheduler.doubling.scene import Process, Scene
 
@@ -22,10 +23,11 @@ def cluster(control_plane_binaries: Binaries, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture(scope="package")
 def descheduler(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
-    made = Process(cluster, tmp_path_factory.mktemp("descheduler"))
-    made.start()
-    yield made
-    made.kill()
+    with FaultProxy(cluster) as proxy:
+        made = Process(cluster, tmp_path_factory.mktemp("descheduler"), proxy)
+        made.start()
+        yield made
+        made.kill()
 
 
 @pytest.fixture

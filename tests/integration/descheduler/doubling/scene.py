@@ -15,6 +15,7 @@ from policy import keys
 from testbed import access, objects
 from testbed.api import Api, ApiError, Object
 from testbed.bed import ControlPlane
+from testbed.proxy import FaultProxy
 from testbed.waiting import eventually
 
 ROOT: Final = Path(__file__).parents[4]
@@ -39,6 +40,8 @@ class Process:
 
     bed: ControlPlane
     folder: Path
+    proxy: FaultProxy
+    """Its way to the apiserver; a test looks and meddles by another one."""
     running: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -54,7 +57,7 @@ class Process:
 
     def again(self) -> None:
         """Start the process, the first time or after its death."""
-        kubeconfig = access.kubeconfig(self.bed, "spotshift-descheduler", SYSTEM)
+        kubeconfig = access.kubeconfig(self.bed, "spotshift-descheduler", SYSTEM, server=self.proxy.server)
         command = [sys.executable, "-m", "descheduler", "run", "--probes", "127.0.0.1:0", "--lease-seconds", "3"]
         with self.log.open("ab") as log:
             self.running = subprocess.Popen(
