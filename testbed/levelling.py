@@ -24,7 +24,7 @@ enabledStrategies: [LoadBalancing]
 """
 OVER_MEAN = 1.2
 """What the product calls too full by default."""
-TIMEOUT_SECONDS = 60.0
+TIMEOUT_SECONDS = 180.0
 ENDED = ("Completed", "Failed", "Cancelled")
 
 

@@ -38,7 +38,7 @@ def within(folder: Path) -> dict[str, str]:
 
 def test_runs_through_without_a_terminal(tmp_path: Path) -> None:
     done = subprocess.run(
-        COMMAND, cwd=ROOT, env=within(tmp_path), capture_output=True, text=True, check=False, timeout=120
+        COMMAND, cwd=ROOT, env=within(tmp_path), capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr
     assert "24 of 24 pods are Running and Ready." in done.stdout

@@ -13,12 +13,11 @@ from tests.integration.descheduler.moves.scene import APP, Scene
 
 Right = tuple[str, str]
 """Verb and resource, the resource with its API group and subresource."""
-HISTORY = {"perWorkload": 1, "total": 3}
+HISTORY = {"perWorkload": 1, "total": 4}
 BACKOFF = {"initial": "1s", "max": "1s"}
 
 AHEAD: frozenset[Right] = frozenset(
     {
-        ("patch", "nodes"),  # cordon
         ("list", "nodes.metrics.k8s.io"),
         ("list", "pods.metrics.k8s.io"),
     }
@@ -45,13 +44,16 @@ def used(running: Product) -> set[Right]:
 
 
 def move_one_of_each(on: Scene) -> None:
-    """A pod of each kind of workload that is marked."""
-    stateful = objects.stateful_set("db", replicas=1, terminationGracePeriodSeconds=1)
+    """A pod of each kind of workload that is marked, and the only replica of each kind that can be doubled."""
+    stateful = objects.stateful_set("db", replicas=2, terminationGracePeriodSeconds=1)
     on.kube.create("statefulsets", stateful, on.namespace)
     bare = objects.deployment("bare", replicas=1, terminationGracePeriodSeconds=1)
     bare["kind"] = "ReplicaSet"
     on.kube.create("replicasets", bare, on.namespace)
-    for app in (APP, "db", "bare"):
+    single = objects.deployment("single", replicas=1, terminationGracePeriodSeconds=1)
+    on.kube.create("deployments", single, on.namespace)
+    apps = (APP, "db", "bare", "single")
+    for app in apps:
         pods = eventually(
             lambda app=app: [  # type: ignore[misc]
                 it for it in product.running_pods(on.kube, on.namespace, app) if objects.is_ready(it)
@@ -59,7 +61,9 @@ def move_one_of_each(on: Scene) -> None:
             what=f"a pod of {app}",
         )
         product.ask_for(on.kube, on.namespace, pods[0]["metadata"]["name"], mode="")
-    eventually(lambda: ends(on) == ["Completed"] * 3, timeout=60, what="three moves")
+    eventually(
+        lambda: ends(on), until=lambda it: it == ["Completed"] * len(apps), timeout=90, what="one move of each"
+    )
 
 
 def ends(on: Scene) -> list[str]:
