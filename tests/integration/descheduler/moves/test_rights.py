@@ -52,13 +52,14 @@ def move_one_of_each(on: Scene) -> None:
     on.kube.create("replicasets", bare, on.namespace)
     single = objects.deployment("single", replicas=1, terminationGracePeriodSeconds=1)
     on.kube.create("deployments", single, on.namespace)
-    apps = (APP, "db", "bare", "single")
-    for app in apps:
+    apps = {APP: 1, "db": 2, "bare": 1, "single": 1}  # how many are Ready before one of them may go
+    for app, least in apps.items():
         pods = eventually(
             lambda app=app: [  # type: ignore[misc]
                 it for it in product.running_pods(on.kube, on.namespace, app) if objects.is_ready(it)
             ],
-            what=f"a pod of {app}",
+            until=lambda found, least=least: len(found) >= least,  # type: ignore[misc]
+            what=f"pods of {app}",
         )
         product.ask_for(on.kube, on.namespace, pods[0]["metadata"]["name"], mode="")
     eventually(
