@@ -99,7 +99,7 @@ class Executor:
         except errors.DisruptionBlocked as blocked:
             return Failure(f"PDB_NO_BUDGET: {blocked}", blocked=True)
         except errors.MultipleBudgets as several:
-            return Failure(f"PDB_MULTIPLE: {several}", final=True)
+            return Failure(f"PDB_MULTIPLE: {several}", final=True, several=True)
         except errors.Throttled as slow:
             return Failure(str(slow), counts=False, retry_after=timedelta(seconds=slow.retry_after or 0))
         except errors.ApiError as error:

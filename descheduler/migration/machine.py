@@ -95,8 +95,8 @@ def failed(migration: PodMigration, world: World, failure: Failure, now: datetim
     asked again and again, and otherwise the move ends without counting against the workload.
     """
     settings = world.settings.migrations
-    if failure.final and world.shielded:
-        # A user's own budget has come beside ours, which goes at once: not two budgets for good.
+    if failure.several and not world.crowded:
+        # A user's own budget came beside ours, which goes at once or is gone by now: not two budgets for good.
         failure = replace(failure, final=False, counts=False)
     attempts = migration.status.attempts + (1 if failure.counts else 0)
     over = failure.final or attempts > settings.max_retries
@@ -123,6 +123,8 @@ class Failure:
     """A disruption budget said no."""
     final: bool = False
     """Trying again cannot help."""
+    several: bool = False
+    """More than one disruption budget selected the pod."""
     retry_after: timedelta = timedelta()
 
 

@@ -59,8 +59,8 @@ class World:
     """Another open migration is about the same workload."""
     hold: str = ""
     """Why the eviction has to wait for our temporary budget; empty if it need not."""
-    shielded: bool = False
-    """A temporary budget of ours selects the pod."""
+    crowded: bool = False
+    """Several disruption budgets select the pod, and none of them is a temporary one of ours."""
     mode: Mode = Mode.EVICT
     """How it should be carried out, if it has not begun."""
     scale: ScaleTarget | None = None
@@ -133,7 +133,7 @@ def look(
         ahead=turns.ahead(migration, state, by.settings.migrations.hint_propagation, by.now),
         others_moving=_others(migration, found, state),
         hold=_hold(migration, source, state, by.settings),
-        shielded=source is not None and any(map(temporary_budget.is_ours, state.budgets_of(source))),
+        crowded=source is not None and _crowded(source, state),
         mode=mode,
         scale=scaling.target_of(found, _owner_uid(migration, source), state),
     )
@@ -150,6 +150,11 @@ def _owner_uid(migration: PodMigration, source: Pod | None) -> str:
     resolved = migration.status.resolved
     owner = resolved.owner if resolved is not None else source.metadata.controller if source is not None else None
     return owner.uid if owner is not None else ""
+
+
+def _crowded(pod: Pod, state: ClusterState) -> bool:
+    found = state.budgets_of(pod)
+    return len(found) > 1 and not any(map(temporary_budget.is_ours, found))
 
 
 def _budget_free(pod: Pod, state: ClusterState) -> bool:

@@ -191,7 +191,7 @@ def test_a_second_one_beside_it_and_its_end(product: ControlPlane, tmp_path: Pat
     try:
         second = launched(home)
         taken = used_ports(second)
-        assert len(taken) == len(second.ports) + 6, "one port for each thing that listens"
+        assert len(taken) == len(second.ports) + 8, "one port for each thing that listens"
         assert not taken & used_ports(product)
         for running in (second, product):
             running.kubectl("create", "deployment", "both", "--image=app:1")

@@ -225,8 +225,10 @@ def test_the_temporary_budget_goes_with_the_move(scene: Scene, running: ControlP
     elif end != "cancel":
         eventually(lambda: "web" in scene.apps_on(node), until=lambda it: not it, timeout=120, what="web to leave")
     scene.quiet()
-    if end not in {"cancel", "failure"}:
+    if end == "success":
         assert scene.phases() == {"Completed"}
+    elif end not in {"cancel", "failure"}:  # what was called off on the way was planned again
+        assert scene.phases() <= {"Completed", "Cancelled"}
 
 
 def test_the_example(scene: Scene, running: ControlPlane) -> None:

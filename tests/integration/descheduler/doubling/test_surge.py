@@ -96,7 +96,9 @@ def test_no_quota(scene: Scene) -> None:
     quota = {"metadata": {"name": "tight"}, "spec": {"hard": {"pods": "1"}}}
     scene.kube.create("resourcequotas", quota, scene.namespace)
     counted = {"pods": "1"}
-    eventually(lambda: scene.kube.get("resourcequotas", "tight", scene.namespace)["status"]["used"] == counted)
+    eventually(
+        lambda: scene.kube.get("resourcequotas", "tight", scene.namespace).get("status", {}).get("used") == counted
+    )
     status = scene.end(scene.ask(pod))
     assert status["phase"] == "Failed"
     assert "NO_QUOTA" in status["message"]
