@@ -26,7 +26,7 @@ help:  ## Print every target with one sentence.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: check binaries  ## Run everything: checks, unit, integration and end-to-end tests (what CI runs).
-	$(PYTEST) tests $(PARALLEL) --cov --cov-report=term:skip-covered
+	$(PYTEST) tests $(PARALLEL) -m "not campaign" --cov --cov-report=term:skip-covered
 
 check: $(READY)  ## Check format, lint, types and import contracts; change nothing.
 	$(PY) -m ruff format --check .
@@ -61,6 +61,7 @@ campaigns: binaries  ## Run the long campaigns: hundreds of random faults on ref
 	$(PY) -m tests.integration.descheduler.fit_campaign --pairs 3360 --seed 1
 	$(PY) -m tests.integration.descheduler.crash_campaign --count 100 --seed 1
 	$(PY) -m tests.integration.descheduler.fault_campaign --schedules 50 --seed 1
+	$(PYTEST) tests $(PARALLEL) -m campaign
 
 fmt: $(READY)  ## Format the code and apply the safe fixes of the linter.
 	$(PY) -m ruff format .

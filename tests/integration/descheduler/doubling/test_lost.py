@@ -8,6 +8,8 @@ from testbed.faults import Gate, Verb
 from testbed.waiting import eventually
 from tests.integration.descheduler.doubling.scene import END_SECONDS, Scene
 
+pytestmark = pytest.mark.campaign
+
 
 @dataclass(frozen=True, slots=True)
 class Moment:

@@ -14,6 +14,8 @@ from tests.integration.descheduler.moves.crashes import STEPS
 from tests.integration.descheduler.moves.product import Product
 from tests.integration.descheduler.moves.scene import APP, Scene
 
+pytestmark = pytest.mark.campaign
+
 ENDED = ("Completed", "Failed", "Cancelled")
 TIMEOUT = 60.0
 
