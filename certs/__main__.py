@@ -147,12 +147,8 @@ def _max_age(settings: Settings) -> float:
 
 
 def _client(chosen: argparse.Namespace, meter: Meter | None = None) -> Client:
-    around = auth.InCluster.from_environ(os.environ)
-    named: Path | None = chosen.kubeconfig
-    found = [named] if named else [Path(part) for part in os.environ.get("KUBECONFIG", "").split(":") if part]
-    if not found and around is None:
-        found = [Path.home() / ".kube" / "config"]
-    return Client(auth.connect(found or None, chosen.context, around), user_agent="spotshift-certs", meter=meter)
+    connection = auth.as_kubectl(os.environ, Path.home(), kubeconfig=chosen.kubeconfig, context=chosen.context)
+    return Client(connection, user_agent="spotshift-certs", meter=meter)
 
 
 def _version() -> str:

@@ -78,6 +78,15 @@ class InCluster:
         return cls(host, port) if host and port else None
 
 
+def as_kubectl(environ: Mapping[str, str], home: Path, *, kubeconfig: Path | None, context: str | None) -> Connection:
+    """Log in as kubectl does: the flag, KUBECONFIG, the cluster around a pod, the file in the home folder."""
+    around = InCluster.from_environ(environ)
+    found = [kubeconfig] if kubeconfig else [Path(part) for part in environ.get("KUBECONFIG", "").split(":") if part]
+    if not found and around is None:
+        found = [home / ".kube" / "config"]
+    return connect(found or None, context, around)
+
+
 def connect(
     kubeconfig: Path | Sequence[Path] | None = None,
     context: str | None = None,

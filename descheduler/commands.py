@@ -105,13 +105,7 @@ def _from_cluster(options: argparse.Namespace, settings: Settings) -> Gathered:
 
 
 def _connection(options: argparse.Namespace) -> auth.Connection:
-    """As kubectl does: the flag, KUBECONFIG, the cluster around a pod, the file in the home folder."""
-    named: Path | None = options.kubeconfig
-    found = [named] if named else [Path(part) for part in os.environ.get("KUBECONFIG", "").split(":") if part]
-    around = auth.InCluster.from_environ(os.environ)
-    if not found and around is None:
-        found = [Path.home() / ".kube" / "config"]
-    return auth.connect(found or None, options.context, around)
+    return auth.as_kubectl(os.environ, Path.home(), kubeconfig=options.kubeconfig, context=options.context)
 
 
 def _pod(options: argparse.Namespace, gathered: Gathered) -> Pod:

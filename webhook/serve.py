@@ -119,12 +119,7 @@ def _settings(path: Path | None) -> Settings:
 
 
 def _connection(options: argparse.Namespace) -> auth.Connection:
-    around = auth.InCluster.from_environ(os.environ)
-    named: Path | None = options.kubeconfig
-    found = [named] if named else [Path(part) for part in os.environ.get("KUBECONFIG", "").split(":") if part]
-    if not found and around is None:
-        found = [Path.home() / ".kube" / "config"]
-    return auth.connect(found or None, options.context, around)
+    return auth.as_kubectl(os.environ, Path.home(), kubeconfig=options.kubeconfig, context=options.context)
 
 
 def _log(options: argparse.Namespace) -> logs.Logger:
