@@ -102,6 +102,8 @@ def _timing(name: str, buckets: tuple[float, ...], meaning: str, **labels: str) 
 class Metric(enum.Enum):
     """The closed set."""
 
+    __hash__ = object.__hash__  # members are single; by name it is done in Python, for every count
+
     PASS_SECONDS = _timing("pass_seconds", FAST, "Duration of a reconcile pass.")
     PASSES_FAILED = _counter("passes_failed_total", "Reconcile passes that ended with an error.")
     LAST_GOOD_PASS_TIMESTAMP = _gauge("last_good_pass_timestamp_seconds", "Unix time of the last pass that ended well.")

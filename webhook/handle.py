@@ -59,18 +59,20 @@ def handle(body: bytes, view: View, now: datetime, memory: Memory | None = None)
 
 def _answer(parsed: Review, decision: Decision, memory: Memory | None = None) -> Outcome:
     if not decision.ops:
-        if memory is not None:
-            memory.keep(decision, b"", decision.audit)
         sent = review.allowed(parsed.uid, warnings=decision.warnings, audit=decision.audit)
-        return _outcome(parsed, sent, decision.result, decision)
+        return _decided(parsed, sent, decision, memory)
     if not selfcheck.applies(decision.ops, parsed.body):
         audit = {**decision.audit, "decision": Result.PATCH_UNAPPLICABLE.value}
         sent = review.allowed(parsed.uid, warnings=decision.warnings, audit=audit)
         return _outcome(parsed, sent, Result.PATCH_UNAPPLICABLE, decision)
     encoded = patch.encode(decision.ops)
-    if memory is not None:
-        memory.keep(decision, encoded, decision.audit)
     sent = review.patched(parsed.uid, encoded, warnings=decision.warnings, audit=decision.audit)
+    return _decided(parsed, sent, decision, memory)
+
+
+def _decided(parsed: Review, sent: bytes, decision: Decision, memory: Memory | None) -> Outcome:
+    if memory is not None:
+        memory.keep(decision, review.frame(sent, parsed.uid))
     return _outcome(parsed, sent, decision.result, decision)
 
 
@@ -84,13 +86,8 @@ def _recalled(body: bytes, view: View, memory: Memory | None) -> Outcome | None:
 
 
 def _again(known: Known) -> Outcome:
-    found = known.remembered
-    decision = found.decision
-    if found.patch:
-        sent = review.patched(known.uid, found.patch, warnings=decision.warnings, audit=found.audit)
-    else:
-        sent = review.allowed(known.uid, warnings=decision.warnings, audit=found.audit)
-    return _outcome(known, sent, decision.result, decision)
+    decision = known.remembered.decision
+    return _outcome(known, review.framed(known.remembered.frame, known.uid), decision.result, decision)
 
 
 def _outcome(parsed: Review | Known, sent: bytes, result: Result, decision: Decision, *, error: str = "") -> Outcome:

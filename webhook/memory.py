@@ -6,12 +6,12 @@ can name are among them. The one thing that depends on the time as well is an op
 while there is one. Not safe from two threads; the worker has one.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
 from webhook.mutate import Decision
+from webhook.review import Frame
 from webhook.view import View
 
 REMEMBERED: Final = 1024
@@ -29,9 +29,8 @@ class Remembered(msgspec.Struct, frozen=True):
     """A decision, and what was made of it."""
 
     decision: Decision
-    patch: bytes
-    """Its operations, which apply; empty if there are none."""
-    audit: Mapping[str, str]
+    frame: Frame
+    """The answer around the uid."""
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -117,13 +116,13 @@ class Memory:
         request = review.request
         return Known(request.uid, request.namespace or "", bool(request.dry_run), found)
 
-    def keep(self, decision: Decision, patch: bytes, audit: Mapping[str, str]) -> None:
-        """Remember the decision on the body that was asked for last."""
+    def keep(self, decision: Decision, frame: Frame) -> None:
+        """Remember the decision on the body that was asked for last, and its answer."""
         if self._asked is None or _size(self._asked) > KEY_LIMIT_BYTES:
             return
         if len(self._decisions) >= REMEMBERED:
             self._decisions.clear()
-        self._decisions[self._asked] = Remembered(decision, patch, audit)
+        self._decisions[self._asked] = Remembered(decision, frame)
 
 
 def _size(key: Key) -> int:

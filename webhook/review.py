@@ -6,7 +6,7 @@ Whoever reaches the port can send bytes, so nothing here trusts them: what is no
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -98,6 +98,15 @@ class _Outgoing(_Part, frozen=True):
 
 _DECODER: Final = msgspec.json.Decoder(_Incoming)
 _ENCODER: Final = msgspec.json.Encoder()
+_UID: Final = b'"uid":'
+"""The first field of a response, so its first occurrence is the one."""
+
+
+class Frame(NamedTuple):
+    """An answer without its uid."""
+
+    before: bytes
+    after: bytes
 
 
 def parse(body: bytes) -> Review | BadRequest:
@@ -134,6 +143,19 @@ def patched(uid: str, patch: bytes, *, warnings: Iterable[str] = (), audit: Mapp
         audit_annotations=audit or msgspec.UNSET,
     )
     return _encoded(response)
+
+
+def frame(sent: bytes, uid: str) -> Frame:
+    """An answer to this uid, cut open for others: encoding what they share costs more than their decision."""
+    before, around, after = sent.partition(_UID + _ENCODER.encode(uid))
+    if not around:
+        raise ValueError("not an answer to this uid")
+    return Frame(before + _UID, after)
+
+
+def framed(frame: Frame, uid: str) -> bytes:
+    """The same answer to another uid."""
+    return frame.before + _ENCODER.encode(uid) + frame.after
 
 
 def _review(request: _Request, body: bytes) -> Review | BadRequest:

@@ -45,6 +45,10 @@ _RESULTS: Final = {
 }
 
 
+_OURS: Final = frozenset({Result.INTERNAL_ERROR, Result.PATCH_UNAPPLICABLE})
+"""Faults of this program."""
+
+
 class Refused(Exception):
     """A request that is answered without looking at its review."""
 
@@ -136,7 +140,7 @@ class Application:
             meter.inc(Metric.VALUES_IGNORED, outcome.ignored)
         if Note.REPLACEMENT in outcome.notes:
             meter.inc(Metric.HINTS, result="given" if Note.HINTED in outcome.notes else "none")
-        if outcome.result in {Result.INTERNAL_ERROR, Result.PATCH_UNAPPLICABLE}:
+        if outcome.result in _OURS:
             meter.inc(Metric.INTERNAL_ERRORS)
             detail = outcome.error or outcome.result.sentence
             self._runtime.log.emit(Log.INTERNAL_ERROR, detail=detail, namespace=outcome.namespace)

@@ -118,3 +118,17 @@ def test_a_patching_answer() -> None:
 )
 def test_warnings_are_bounded(warnings: list[str], sent: list[str]) -> None:
     assert json.loads(review.allowed("u-1", warnings=warnings))["response"]["warnings"] == sent
+
+
+@pytest.mark.parametrize("uid", ["a", "uid", '"uid":', "AdmissionReview", "näh\n", "}"])
+@pytest.mark.parametrize("other", ["b", "uid", '","allowed":false'])
+def test_an_answer_can_be_given_again_to_another_uid(uid: str, other: str) -> None:
+    def answer(to: str) -> bytes:
+        return review.patched(to, b"[]", warnings=['"uid":"a"'], audit={"uid": "a"})
+
+    assert review.framed(review.frame(answer(uid), uid), other) == answer(other)
+
+
+def test_an_answer_to_somebody_else_is_not_cut_open() -> None:
+    with pytest.raises(ValueError, match="not an answer"):
+        review.frame(review.allowed("a"), "b")
