@@ -84,6 +84,8 @@ class Level:
     """Load that no target may exceed."""
     peers: frozenset[str]
     """Nodes of the same pool that may take something."""
+    sources: frozenset[str]
+    """Nodes of the same pool that are too full: what leaves one of them below the mean makes it one that may."""
     first: frozenset[str]
     """Spot nodes that are too full as well: room on spot is theirs until they are below the line."""
     too_full: Reason
@@ -98,11 +100,12 @@ class Level:
 
     def alike(self) -> Hashable:
         """The node itself plays no part in what its pool may take."""
-        return self.limit, self.peers, self.first
+        return self.limit, self.peers, self.sources, self.first
 
     def objection(self, picture: Picture, pod: Pod, node: str) -> Reason | None:
         """A target may not be pushed over the line in any of its shares."""
-        served = node in self.peers and places.load_with(picture, pod, node) <= self.limit
+        taker = node in self.peers or (node in self.sources and picture.load(node) <= self.line.mean)
+        served = taker and places.load_with(picture, pod, node) <= self.limit
         return None if served and not self._kept(picture, node) else self.too_full
 
     def _kept(self, picture: Picture, node: str) -> bool:
@@ -117,6 +120,7 @@ class _Pool:
 
     line: Line
     takers: frozenset[str]
+    sources: frozenset[str]
     spot_sources: frozenset[str]
 
 
@@ -132,7 +136,7 @@ def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal
             relieved = _relieved(state, now) if relieved is None else relieved
             takers = (node.name for node in members if _may_take(node, found, relieved))
             spot = frozenset(node.name for _, node in full if node.capacity is CapacityType.SPOT)
-            pool = _Pool(found, frozenset(takers), spot)
+            pool = _Pool(found, frozenset(takers), frozenset(node.name for _, node in full), spot)
             sources += [(load, node, pool) for load, node in full]
     sources.sort(key=lambda it: (-it[0], it[1].name))
     for load, node, pool in sources:
@@ -200,7 +204,7 @@ def _relieve(node: NodeState, load: float, pool: _Pool, first: frozenset[str], a
     limit = min(line.act, load - args.minimum_improvement)
     why = f"node {node.name} is {load:.1f} % full, the mean is {line.mean:.1f} %"
     too_full = Reason(Code.NO_IMPROVEMENT, f"every node that could take it would be more than {limit:.1f} % full")
-    aim = Level(node.name, line, limit, pool.takers, first, too_full)
+    aim = Level(node.name, line, limit, pool.takers, pool.sources, first, too_full)
     for pod in _fewest_first(node, line.target):
         yield Proposal(pod, Urgency.VOLUNTARY, why, aim)
 
