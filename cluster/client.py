@@ -147,7 +147,7 @@ class Client:
         metadata_only: bool = False,
         timeout: float | None = None,
     ) -> Iterator[decode.Page[T]]:
-        """The collection in pages, each decoded and its bytes forgotten before the next is read.
+        """The collection in pages, each decoded while it is read, so that its size costs no memory.
 
         A page with `first` set begins the collection anew: whoever collects drops what came before it.
         """
@@ -155,7 +155,8 @@ class Client:
 
         def fetch(query: verbs.Query) -> decode.Page[T]:
             request = verbs.page(resource, namespace, query, metadata_only=metadata_only)
-            return decoder.decode_list_page(self._send(request, timeout))
+            pieces = self._transport.pieces(request, timeout=self._timeout if timeout is None else timeout)
+            return decoder.decode_arriving_page(pieces)
 
         narrowed = verbs.selectors(label_selector, field_selector)
         return paging.pages(fetch, narrowed=narrowed, page_size=page_size)

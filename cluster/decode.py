@@ -6,13 +6,14 @@ A decoder is made for one type and used for all three. Pods go through interning
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
 from cluster import errors
+from cluster.cutting import Cutter
 from cluster.intern import Interner
 from cluster.meta import Part
 from cluster.pod import Pod
@@ -47,8 +48,8 @@ class _ListMeta(Part, frozen=True):
 
 
 class _List(msgspec.Struct, frozen=True, gc=False):
-    """The items stay bytes and are decoded one after the other: 10,000 pods then keep 8 MiB instead of 48, and an
-    item with an unexpected null costs its neighbours nothing.
+    """The items stay bytes and are decoded one after the other: an item with an unexpected null then costs its
+    neighbours nothing.
     """
 
     metadata: _ListMeta = _ListMeta()
@@ -98,14 +99,28 @@ class Decoder(Generic[T]):
 
     def decode_list_page(self, body: bytes) -> Page[T]:
         """The items of a list answer and where to go on."""
-        found = _LIST.decode(body)
+        return self.decode_arriving_page((body,))
+
+    def decode_arriving_page(self, pieces: Iterable[bytes]) -> Page[T]:
+        """The same of an answer that comes in pieces; an item is decoded as soon as all of it is there."""
         items: list[T] = []
         left_out: list[errors.Unreadable] = []
-        for item in found.items:
+
+        def take(item: bytes | msgspec.Raw) -> bool:
             try:
                 items.append(self.decode(item))
             except errors.Malformed:
+                if not _is_whole(item):
+                    return False
                 left_out.append(_unreadable(item))
+            return True
+
+        cutter = Cutter(take)
+        for piece in pieces:
+            cutter.feed(piece)
+        found = _LIST.decode(cutter.rest)
+        for item in found.items:
+            take(item)
         return Page(tuple(items), found.metadata.continue_, found.metadata.resource_version, left_out=tuple(left_out))
 
     def decode_event(self, line: bytes) -> tuple[str, T | errors.ApiError]:
@@ -121,6 +136,15 @@ class Decoder(Generic[T]):
         except errors.Malformed as malformed:  # a Status has a text where most objects have a status object
             return ERROR, _failure(line) or _unreadable_event(line) or malformed
         return ERROR, _failure(line) or errors.ServerError("the watch failed without a Status")
+
+
+def _is_whole(item: bytes | msgspec.Raw) -> bool:
+    """Whether these bytes are one JSON value, whatever it says."""
+    try:
+        msgspec.json.decode(item, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
 
 
 def _failure(line: bytes) -> errors.ApiError | None:

@@ -8,7 +8,7 @@ have been replaced a moment ago.
 from __future__ import annotations
 
 import http.client
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -21,6 +21,9 @@ from telemetry.metrics import Metric
 
 CONNECT_TIMEOUT_SECONDS = 5.0
 """A TCP and TLS handshake inside a cluster takes milliseconds; longer means the other side is gone."""
+
+PIECE_BYTES = 1 << 16
+"""Of a body that is read as it arrives; some items of a list."""
 
 TRANSPORT_ERRORS = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError)
 """Everything that can go wrong below HTTP."""
@@ -85,6 +88,21 @@ class Transport:
             sock.settimeout(read_timeout)
         return response
 
+    def pieces(self, request: Request, *, timeout: float) -> Iterator[bytes]:
+        """Body of the answer as it arrives, or an ApiError; `timeout` holds until the headers are here and for every
+        silence after that. Timed up to its end.
+        """
+        self._wait_turn()
+        began = self._now()
+        try:
+            response = self._authorized(request, timeout, preload=False)
+            self._tell_warnings(response)
+            if response.status >= 300:
+                raise errors.from_response(response.status, response.headers, _drain(response))
+            yield from _arriving(response)
+        finally:
+            self._observe(request, began)
+
     def close(self) -> None:
         """Close idle connections."""
         self._connection.pool.clear()
@@ -100,8 +118,11 @@ class Transport:
         try:
             return self._authorized(request, timeout, preload=preload)
         finally:
-            if self._meter:
-                self._meter.observe(Metric.REQUEST_SECONDS, self._now() - began, verb=request.verb)
+            self._observe(request, began)
+
+    def _observe(self, request: Request, began: float) -> None:
+        if self._meter:
+            self._meter.observe(Metric.REQUEST_SECONDS, self._now() - began, verb=request.verb)
 
     def _authorized(self, request: Request, timeout: float, *, preload: bool) -> urllib3.response.BaseHTTPResponse:
         response = self._once(request, timeout, preload=preload)
@@ -154,6 +175,20 @@ def warning_text(header: str) -> str:
     _, quote, rest = header.partition('"')
     text, end, _ = rest.rpartition('"')
     return text.replace('\\"', '"').replace("\\\\", "\\") if quote and end else header
+
+
+def _arriving(response: urllib3.response.BaseHTTPResponse) -> Iterator[bytes]:
+    """The connection is used again only if everything was read."""
+    try:
+        yield from response.stream(PIECE_BYTES)
+    except TRANSPORT_ERRORS as exc:
+        response.close()
+        raise errors.from_transport(exc) from exc
+    except BaseException:
+        response.close()
+        raise
+    finally:
+        response.release_conn()
 
 
 def _drain(response: urllib3.response.BaseHTTPResponse) -> bytes:

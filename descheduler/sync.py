@@ -31,6 +31,11 @@ AFTER_ERROR_SECONDS: Final = 5.0
 URGENT: Final = (objects.Node, objects.PodMigration)
 """Interruptions and maintenance are said on nodes; what we were asked to do ourselves must not wait either."""
 
+PAGE_SIZE: Final = 10_000
+"""Objects in one answer to the first list, which is read as it arrives. Two or three times as fast as a list that is
+streamed as events, which the server writes one by one; and far from the minute after which it ends a request.
+"""
+
 META: Final = ("labels", "annotations", "deletion_timestamp", "owner_references", "generation")
 """Metadata of a known object that a plan may depend on."""
 
@@ -55,7 +60,7 @@ def sources(client: Client) -> Sources:
 
 
 def _source(client: Client, kind: kinds.Watched) -> Source[Any]:
-    source: ClusterSource[Any] = ClusterSource(client, kind.resource, kind.type)
+    source: ClusterSource[Any] = ClusterSource(client, kind.resource, kind.type, page_size=PAGE_SIZE)
     return source if kind.installed else MayBeAbsent(source)
 
 
@@ -78,7 +83,14 @@ class Live:
         self._changes: queue.SimpleQueue[Change] = queue.SimpleQueue()
         self._sources = sources
         self._reflectors: dict[str, Reflector[Any]] = {
-            kind.name: Reflector(source, self._changes.put, runtime=runtime, tuning=tuning, freeze=kind is kinds.PODS)
+            kind.name: Reflector(
+                source,
+                self._changes.put,
+                runtime=runtime,
+                tuning=tuning,
+                streaming=False,
+                freeze=kind is kinds.PODS,
+            )
             for kind, source in sources
         }
         self._pace = Pace()
