@@ -214,11 +214,10 @@ def test_the_temporary_budget_goes_with_the_move(scene: Scene, running: ControlP
             draining.kill_leader(running)
         case "a budget of the user":
             scene.create("poddisruptionbudgets", objects.budget("own", app="web", maxUnavailable=1))
-            began = time.monotonic()
             eventually(
                 scene.budgets, until=lambda it: not any(map(is_temporary, it)), interval=0.02, what="ours to be gone"
             )
-            assert time.monotonic() - began < 1.0
+            assert "InProgress" in scene.phases()  # it goes with the other's arrival, not with the last move
     if end == "failure":
         eventually(scene.phases, until=lambda it: "Failed" in it, timeout=60, what="a move that failed")
         scene.label(node, value=None)
