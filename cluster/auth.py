@@ -40,6 +40,8 @@ class Connection:
     pool: urllib3.PoolManager
     credentials: Credentials
     certificate: ClientCertificate | None = None
+    namespace: str = ""
+    """Where the context, or the pod we run in, puts objects that do not say where they belong; empty: nowhere."""
 
     def current_pool(self) -> urllib3.PoolManager:
         """The pool whose connections show the client certificate that is in its files now."""
@@ -70,6 +72,7 @@ class InCluster:
     port: str
     token_file: Path = _ACCOUNT / "token"
     ca_file: Path = _ACCOUNT / "ca.crt"
+    namespace_file: Path = _ACCOUNT / "namespace"
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> InCluster | None:
@@ -116,12 +119,15 @@ def _from_account(around: InCluster, clock: Callable[[], float]) -> Connection:
         token = FileToken(around.token_file, clock=clock)
     except (ConfigException, OSError, ValueError) as exc:
         raise LoginError(f"cannot use the ServiceAccount of this pod: {exc}") from exc
-    return Connection(configuration.host, _pool(configuration), token)
+    namespace = around.namespace_file.read_text().strip() if around.namespace_file.exists() else ""
+    return Connection(configuration.host, _pool(configuration), token, namespace=namespace)
 
 
 def _from_kubeconfig(paths: Sequence[Path], context: str | None, clock: Callable[[], float]) -> Connection:
     login = _read_kubeconfig(paths, context)
-    connection = Connection(login.configuration.host, _pool(login.configuration), Anonymous(login.told))
+    connection = Connection(
+        login.configuration.host, _pool(login.configuration), Anonymous(login.told), namespace=login.namespace
+    )
     connection.show_certificate(login.configuration)
     if login.token_file:
         try:
@@ -142,6 +148,7 @@ class _Login:
     configuration: Configuration
     token_file: Path | None
     told: str
+    namespace: str
 
     @property
     def certificate(self) -> tuple[str | None, str | None]:
@@ -209,7 +216,8 @@ def _read_kubeconfig(paths: Sequence[Path], context: str | None) -> _Login:
     if any(user.get(key) for key in ("as", "as-uid", "as-groups", "as-user-extra")):
         raise LoginError(f"{told} acts as somebody else (`as`), which is not supported; it would have other rights")
     token_file = user.get("tokenFile")
-    return _Login(configuration, base / token_file if token_file else None, told)
+    namespace = str(loader.current_context["context"].get("namespace") or "")
+    return _Login(configuration, base / token_file if token_file else None, told, namespace)
 
 
 def _current_context(files: Any) -> str | None:

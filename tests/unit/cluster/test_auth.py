@@ -192,6 +192,15 @@ def test_several_files_merge_as_kubectl_does(api: FakeApi, tmp_path: Path) -> No
     assert sent(api, auth.connect(paths, "two")) == "Bearer two"
 
 
+def test_the_namespace_of_the_context(tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path / "config", "https://127.0.0.1:1", {"token": "x"})
+    assert auth.connect(path).namespace == ""
+    document = json.loads(path.read_text())
+    document["contexts"][0]["context"]["namespace"] = "shop"
+    path.write_text(json.dumps(document))
+    assert auth.connect(path).namespace == "shop"
+
+
 BROKEN_PLUGIN = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "/no/such/plugin"}}
 
 
@@ -222,13 +231,16 @@ def test_what_is_wrong_is_told(tmp_path: Path, content: Any, context: str | None
 def account(folder: Path, *, token: str = "abc", ca: str = "certificate") -> auth.InCluster:  # noqa: S107
     (folder / "token").write_text(token)
     (folder / "ca.crt").write_text(ca)
-    return auth.InCluster("fd00::1", "443", folder / "token", folder / "ca.crt")
+    return auth.InCluster("fd00::1", "443", folder / "token", folder / "ca.crt", folder / "namespace")
 
 
 def test_in_cluster(tmp_path: Path) -> None:
     connection = auth.connect(in_cluster=account(tmp_path))
     assert (connection.server, connection.credentials.authorization()) == ("https://[fd00::1]:443", "Bearer abc")
     assert connection.pool.connection_pool_kw["ca_certs"] == str(tmp_path / "ca.crt")
+    assert connection.namespace == ""
+    (tmp_path / "namespace").write_text("shop\n")
+    assert auth.connect(in_cluster=account(tmp_path)).namespace == "shop"
     (tmp_path / "token").write_text("rotated")
     assert connection.credentials.authorization() == "Bearer rotated"
     assert connection.server == "https://[fd00::1]:443"
