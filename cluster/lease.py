@@ -7,7 +7,7 @@ is one run of `lead` on a thread of its own; the next term does not begin before
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from cluster import calls, election, errors, meta
@@ -33,8 +33,13 @@ class Elector:
         identity: str,
         timing: Timing,
         runtime: Runtime,
+        notes: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
+        """`notes` are annotations that a holder writes with each renewal: what a leader says of itself costs no
+        request of its own. They must be there at once.
+        """
         self._api = api
+        self._notes = notes
         self._callbacks = callbacks
         self._me = identity
         self._timing = timing
@@ -159,6 +164,10 @@ class Elector:
 
     def _write(self, action: Write) -> None:
         body = election.render(action.record, {} if action.create else self._raw)
+        notes = self._notes() if self._term is not None else {}
+        if notes:
+            meta = body["metadata"]
+            body["metadata"] = {**meta, "annotations": {**(meta.get("annotations") or {}), **notes}}
         send = self._api.create if action.create else self._api.replace
         with self._changed:
             self._view = election.sending(self._view, action.record)

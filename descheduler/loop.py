@@ -17,6 +17,7 @@ from cluster import errors
 from cluster.objects import PodMigration
 from descheduler import gauges, maintenance, memory, plan
 from descheduler.gauges import Reading
+from descheduler.last_pass import LastPass
 from descheduler.migration import leftovers
 from descheduler.migration.leftovers import Leftover
 from descheduler.migration.migrator import Migrator
@@ -83,6 +84,8 @@ class Loop:
         self._cleared_at: datetime | None = None
         self._swept_at: datetime | None = None
         self.last: Plan | None = None
+        self.last_pass: LastPass | None = None
+        """For whoever asks from another thread: replaced, never changed."""
 
     def turn(self, state: ClusterState) -> float | None:
         """Seconds after which to come again if nothing changes."""
@@ -130,9 +133,13 @@ class Loop:
         began = self._parts.clock()
         made = plan.make(state, settings, now, self._parts.usage())
         self._planned_at, self._planned_for, self.last = now, (state.changes, settings), made
-        self._parts.teller.planned(made, self._parts.clock() - began, now)
+        took, stopped = self._parts.clock() - began, self._parts.stopped()
+        self._parts.teller.planned(made, took, now)
         self._parts.teller.gauged(gauges.read(state, made, settings, now))
-        if settings.mode is Mode.OBSERVE or self._parts.stopped():
+        self.last_pass = LastPass(
+            now, round(took, 4), len(made.moves), len(made.refusals), settings.mode.value, stopped
+        )
+        if settings.mode is Mode.OBSERVE or stopped:
             return
         for move in maintenance.sendable(made.moves, state):
             self._creating += 1

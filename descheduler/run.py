@@ -29,7 +29,7 @@ from cluster.objects import PodMigration
 from cluster.resources import PODMIGRATIONS
 from cluster.runtime import Runtime
 from cluster.term import Callbacks, ClusterLease, Term
-from descheduler import publish, sync
+from descheduler import last_pass, publish, sync
 from descheduler.brake import Brake
 from descheduler.loop import Loop, Parts
 from descheduler.measuring import Measuring, MetricsApi
@@ -41,15 +41,15 @@ from descheduler.proposal import Move
 from descheduler.sync import Live
 from descheduler.telling import Teller
 from descheduler.upkeep import ClusterWrites, Surroundings, Upkeep
-from policy import convert, keys, settings_load
+from policy import convert, keys, names, settings_load
 from policy.mistakes import InvalidSettings
 from policy.settings import Settings
 from telemetry import logs, probes
 from telemetry.catalogue import Log
 from telemetry.meter import Meter
 
-LEASE: Final = "spotshift-descheduler"
-CONFIG_MAP: Final = "spotshift-settings"
+LEASE: Final = names.DESCHEDULER
+CONFIG_MAP: Final = names.SETTINGS
 STOP_SECONDS: Final = 1.0
 """What each part gets to end; all of them together stay below two seconds."""
 
@@ -143,7 +143,12 @@ class Descheduler:
         self.live = Live(sync.sources(self._watching), settings, self.loop.turn, runtime=runtime)
         lease = ClusterLease(self._electing, options.namespace, LEASE)
         self.elector = Elector(
-            lease, Callbacks(lead=self._lead), identity=identity, timing=timing(options), runtime=runtime
+            lease,
+            Callbacks(lead=self._lead),
+            identity=identity,
+            timing=timing(options),
+            runtime=runtime,
+            notes=lambda: last_pass.notes(self.loop.last_pass),
         )
         self._follow = self._following(options)
 

@@ -103,6 +103,7 @@ class Candidate:
     ended: list[int] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
     work: Callable[[Term], None] = patient
+    notes: Callable[[], dict[str, str]] = dict
 
     def __post_init__(self) -> None:
         self.elector = Elector(
@@ -111,6 +112,7 @@ class Candidate:
             identity=self.identity,
             timing=self.timing,
             runtime=self.world.runtime,
+            notes=self.notes,
         )
 
     def lead(self, term: Term) -> None:
@@ -417,3 +419,20 @@ def test_a_term_counts_from_before_its_request_was_sent() -> None:
         assert not one.elector.is_leader(), "0.3 s after the answer the rivals have counted them too"
     finally:
         one.elector._end_term("stopping")
+
+
+def test_what_a_leader_says_of_itself_stands_on_the_lease_beside_what_others_wrote() -> None:
+    said = {"a": "1"}
+    one = Candidate(Memory(), notes=lambda: dict(said))
+    with running(one):
+        until(lambda: _annotations(one) == {"a": "1"})
+        with one.api.lock:
+            assert one.api.lease is not None
+            foreign = {**one.api.lease["metadata"]["annotations"], "b": "theirs"}
+            one.api.commit({**one.api.lease, "metadata": {**one.api.lease["metadata"], "annotations": foreign}})
+        said["a"] = "2"
+        until(lambda: _annotations(one) == {"a": "2", "b": "theirs"})
+
+
+def _annotations(one: Candidate) -> dict[str, str]:
+    return dict((one.api.lease or {"metadata": {}})["metadata"].get("annotations", {}))
