@@ -35,7 +35,7 @@ def gather(client: Client, settings: Settings) -> Gathered:
         except errors.NotFound:
             if kind.installed:
                 raise
-    return Gathered(state, objects, tuple(gaps), _usage(client))
+    return Gathered(state, objects, tuple(gaps), usage(client))
 
 
 def _listed(client: Client, kind: Watched) -> dict[tuple[str, str], Any]:
@@ -48,7 +48,7 @@ def _listed(client: Client, kind: Watched) -> dict[tuple[str, str], Any]:
     return found
 
 
-def _usage(client: Client) -> Samples | None:
+def usage(client: Client) -> Samples | None:
     """What is measured now; None where nothing measures, which is an ordinary cluster too."""
     found = Samples()
     try:

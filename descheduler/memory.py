@@ -85,13 +85,13 @@ def _by_subject(migrations: Iterable[PodMigration]) -> dict[str, list[PodMigrati
     found: dict[str, list[PodMigration]] = {}
     for migration in migrations:
         if migration.status.phase in FINISHED and migration.metadata.deletion_timestamp is None:
-            found.setdefault(_subject(migration), []).append(migration)
+            found.setdefault(subject(migration), []).append(migration)
     for moves in found.values():
         moves.sort(key=ended, reverse=True)
     return found
 
 
-def _subject(migration: PodMigration) -> str:
+def subject(migration: PodMigration) -> str:
     """A copied pod goes on under another name, and that is the one that may be moved again."""
     status = migration.status
     if status.resolved is not None and status.resolved.workload is not None:

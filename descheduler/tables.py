@@ -22,12 +22,12 @@ class Table:
     note: str = ""
 
 
-def of_plan(plan: Plain, *, verbose: bool) -> Iterator[Table]:
-    """A plan as `report.of_plan` gives it."""
+def of_plan(plan: Plain, *, verbose: bool, more: str = "-v") -> Iterator[Table]:
+    """A plan as `report.of_plan` gives it. `more` is the flag that makes it verbose."""
     yield from _assumed(plan["summary"]["assumed"])
     yield _moves(plan)
-    yield from _refusals(plan, verbose=verbose)
-    yield _nodes(plan["nodes"], verbose=verbose)
+    yield from _refusals(plan, verbose=verbose, more=more)
+    yield _nodes(plan["nodes"], verbose=verbose, more=more)
     yield Table(_sentence(plan["summary"]))
 
 
@@ -46,7 +46,7 @@ def _moves(plan: Plain) -> Table:
     return Table(f"Moves ({len(rows)})", ("NAMESPACE", "POD", "FROM", "TO", "STRATEGY", "WHY"), rows)
 
 
-def _refusals(plan: Plain, *, verbose: bool) -> Iterator[Table]:
+def _refusals(plan: Plain, *, verbose: bool, more: str) -> Iterator[Table]:
     refusals = plan["refusals"]
     if not refusals:
         return
@@ -61,7 +61,7 @@ def _refusals(plan: Plain, *, verbose: bool) -> Iterator[Table]:
     counts = plan["summary"]["refusalsByReason"]
     ordered = sorted(counts.items(), key=lambda it: (-it[1], it[0]))
     rows = tuple((code, str(count), *examples[code]) for code, count in ordered)
-    yield Table(title, ("REASON", "PODS", "SUCH AS", "WHY"), rows, "-v lists each")
+    yield Table(title, ("REASON", "PODS", "SUCH AS", "WHY"), rows, f"{more} lists each")
 
 
 def _each(refusals: Sequence[Plain]) -> Iterator[tuple[str, ...]]:
@@ -69,12 +69,12 @@ def _each(refusals: Sequence[Plain]) -> Iterator[tuple[str, ...]]:
         yield from ((it["namespace"], it["pod"], it["strategy"], why["code"], why["text"]) for why in it["reasons"])
 
 
-def _nodes(nodes: Sequence[Plain], *, verbose: bool) -> Table:
+def _nodes(nodes: Sequence[Plain], *, verbose: bool, more: str) -> Table:
     fullest = sorted(nodes, key=lambda it: (-_number(it["loadBefore"]), it["name"]))[:SHOWN_NODES]
     shown = [it for it in nodes if verbose or it in fullest or it["loadBefore"] != it["loadAfter"]]
     rows = tuple((it["name"], it["capacity"], _load(it["loadBefore"]), _load(it["loadAfter"])) for it in shown)
     left = len(nodes) - len(shown)
-    note = f"{left} more that are less full and do not change; -v lists them" if left else ""
+    note = f"{left} more that are less full and do not change; {more} lists them" if left else ""
     return Table(f"Nodes ({len(nodes)})", ("NODE", "CAPACITY", "LOAD", "AFTER"), rows, note)
 
 
@@ -134,7 +134,7 @@ def aligned(table: Table) -> str:
             cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             lines.append("  " + "  ".join(cells).rstrip())
     if table.note:
-        lines.append(f"  ({table.note})")
+        lines.append(f"  ({clean(table.note)})")
     return "\n".join(lines) + "\n"
 
 
