@@ -18,9 +18,10 @@ PYTEST := $(PY) -m pytest
 PARALLEL := -n $(WORKERS) --dist worksteal
 DIR ?= .testbed/dev
 NODES ?= 3
+BIN ?= $(HOME)/.local/bin
 SPOT ?= 3
 
-.PHONY: help test check unit integration e2e demo up down bench campaigns fmt docs lock binaries clean
+.PHONY: help test check unit integration e2e demo up down plugin bench campaigns fmt docs lock binaries clean
 
 help:  ## Print every target with one sentence.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +52,14 @@ up: binaries  ## Start a control plane and leave it running (DIR=, NODES=, SPOT=
 
 down: $(READY)  ## Stop the control plane that `make up` started and remove what it left.
 	@$(PY) -m testbed down --dir "$(DIR)"
+
+plugin: $(READY)  ## Put `kubectl spotshift` into BIN= (~/.local/bin), run from this folder.
+	@mkdir -p "$(BIN)"
+	@write() { printf '#!/bin/sh\nPYTHONPATH="%s" exec "%s" -P -m console%s "$$@"\n' "$(CURDIR)" "$(CURDIR)/$(PY)" "$$2" \
+	    > "$(BIN)/$$1" && chmod 755 "$(BIN)/$$1"; }; \
+	  write kubectl-spotshift "" && write kubectl_complete-spotshift " __complete"
+	@echo "kubectl-spotshift is in $(BIN)"
+	@case ":$$PATH:" in *":$(BIN):"*) ;; *) echo "put $(BIN) on your PATH: kubectl looks for plugins there";; esac
 
 bench: binaries  ## Measure speed and memory on this machine, repeated, with the spread.
 	$(PY) -m bench

@@ -87,5 +87,12 @@ PODMETRICS = _namespaced("metrics.k8s.io", "v1beta1", "pods", "PodMetrics")
 MUTATINGWEBHOOKCONFIGURATIONS = _global(
     "admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration"
 )
+VALIDATINGADMISSIONPOLICIES = _global(
+    "admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy"
+)
+SUBJECTACCESSREVIEWS = _global("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview")
+SELFSUBJECTACCESSREVIEWS = _global(
+    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview"
+)
 CRDS = _global("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition")
 PODMIGRATIONS = _namespaced("spotshift.dev", "v1alpha1", "podmigrations", "PodMigration")

@@ -1,0 +1,213 @@
+"""`maintenance`: ask for a node to be emptied, take that back, and see how far it is.
+
+Writes the maintenance label and its deadline, as `kubectl label node` would; everything else on the node is the
+descheduler's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from cluster import errors
+from cluster.objects import Node
+from cluster.resources import NODES
+from cluster.store import Kind
+from console import ages, door, following, installation, progress
+from console.door import Unusable
+from console.ending import Ending
+from console.progress import Tracker
+from console.session import Session
+from console.views import drains
+from console.views.drains import Drain
+from policy import keys, values
+from policy.keys import Keys
+from policy.mistakes import did_you_mean
+
+MANAGER: Final = door.AGENT
+
+Judge = Callable[[Kind, Node], Ending | None]
+"""Whether a node has come to its end; None: not yet."""
+
+
+def run(session: Session) -> Ending:
+    """Do it."""
+    options = session.options
+    if options.action != "status" and not options.node:
+        raise Unusable(f"which node? use: kubectl spotshift maintenance {options.action} NODE")
+    settings = installation.settings(session.door.client, options.system_namespace, options.settings).settings
+    ours = keys.under(settings.label_prefix)
+    found = _nodes(session)
+    match options.action:
+        case "start":
+            return _start(session, found, ours)
+        case "stop":
+            return _stop(session, found, ours)
+        case _:
+            return _status(session, found, ours)
+
+
+def _nodes(session: Session) -> list[Node]:
+    """Those that were named, all of which must be there; all of them where none was named."""
+    client, wanted = session.door.client, list(dict.fromkeys(session.options.node))
+    if not wanted:
+        return sorted(client.list(NODES, type=Node).items, key=lambda it: it.metadata.name)
+    found, missing = [], []
+    for name in wanted:
+        try:
+            found.append(client.get(NODES, name, type=Node))
+        except errors.NotFound:
+            missing.append(name)
+    if missing:
+        raise Unusable("\n".join(f"there is no node {name}{_hint(session, name)}" for name in missing))
+    return found
+
+
+def _hint(session: Session, name: str) -> str:
+    with contextlib.suppress(errors.ApiError):
+        known = [it.metadata.name for it in session.door.client.list(NODES, type=Node).items]
+        meant = did_you_mean(name, known)
+        return f" ({meant})" if meant else ""
+    return ""
+
+
+# ---- start and stop
+
+
+def _start(session: Session, found: Sequence[Node], ours: Keys) -> Ending:
+    deadline = session.options.deadline
+    if isinstance(deadline, timedelta):
+        deadline = session.now + deadline
+    notes = {} if deadline is None else {ours.maintenance_deadline: values.format_time(deadline)}
+    for node in found:
+        again = node.metadata.labels.get(ours.maintenance) == "true"
+        _patch(session, node, {ours.maintenance: "true"}, notes)
+        session.say(f"node/{node.metadata.name} maintenance {'was requested already' if again else 'requested'}")
+    return _wait(session, found, ours, _is_drained(ours)) if session.options.wait else _done(session, ours)
+
+
+def _stop(session: Session, found: Sequence[Node], ours: Keys) -> Ending:
+    for node in found:
+        notes = {key: None for key in (ours.maintenance_deadline,) if key in node.metadata.annotations}
+        if ours.maintenance not in node.metadata.labels and not notes:
+            session.say(f"node/{node.metadata.name} was not in maintenance")
+            continue
+        _patch(session, node, {ours.maintenance: None}, notes)
+        session.say(f"node/{node.metadata.name} maintenance stopped")
+    return _wait(session, found, ours, _is_restored(ours)) if session.options.wait else _done(session, ours)
+
+
+def _patch(session: Session, node: Node, labels: Mapping[str, str | None], notes: Mapping[str, str | None]) -> None:
+    """Tied to the node that was looked at: one of the same name may be another by now."""
+    body: dict[str, Any] = {
+        "metadata": {"uid": node.metadata.uid, "labels": dict(labels), "annotations": dict(notes)}
+    }
+    session.door.client.merge_patch(NODES, node.metadata.name, body, type=Node, field_manager=MANAGER)
+
+
+def _done(session: Session, ours: Keys) -> Ending:
+    """Programs get the nodes as they are now."""
+    if session.machine:
+        _show(session, _nodes(session), ours)
+    return Ending.DONE
+
+
+# ---- waiting
+
+
+def _is_drained(ours: Keys) -> Judge:
+    def judge(kind: Kind, node: Node) -> Ending | None:
+        if kind is Kind.DELETED:
+            return Ending.DONE
+        drain = drains.read(node, ours)
+        if drain is None or not drain.asked:
+            return Ending.FAILED  # somebody has taken it back
+        return Ending.DONE if drain.stage == "drained" else None
+
+    return judge
+
+
+def _is_restored(ours: Keys) -> Judge:
+    def judge(kind: Kind, node: Node) -> Ending | None:
+        if kind is Kind.DELETED:
+            return Ending.DONE
+        drain = drains.read(node, ours)
+        if drain is None:
+            return Ending.DONE
+        return Ending.FAILED if drain.asked else None  # somebody has asked for it again
+
+    return judge
+
+
+def _wait(session: Session, found: Sequence[Node], ours: Keys, judge: Judge) -> Ending:
+    """Until every node has come to its end."""
+    names = [it.metadata.name for it in found]
+    latest = {it.metadata.name: it for it in found}
+    ended: dict[str, Ending] = {}
+    timeout = session.options.timeout
+    seconds = None if timeout is None else float(timeout.total_seconds())
+    only = names[0] if len(names) == 1 else ""
+    with (
+        following.followed(session.door.client, NODES, Node, session.runtime, name=only) as changes,
+        progress.shown(session, names) as tracker,
+    ):
+        for delta in following.each(changes, session.runtime, seconds):
+            if delta is not None and delta.key[1] in latest:
+                name = delta.key[1]
+                latest[name] = delta.object
+                _tell(tracker, name, drains.read(delta.object, ours), gone=delta.kind is Kind.DELETED)
+                verdict = judge(delta.kind, delta.object)
+                if verdict is not None:
+                    ended[name] = verdict
+                else:
+                    ended.pop(name, None)
+            if len(ended) == len(names):
+                break
+    return _conclude(session, latest, ended, ours)
+
+
+def _tell(tracker: Tracker, name: str, drain: Drain | None, *, gone: bool) -> None:
+    if gone:
+        tracker.tell(name, "the node is gone", 1, 1)
+    elif drain is None:
+        tracker.tell(name, "in use, as it was found", 1, 1)
+    elif drain.stage == "drained":
+        tracker.tell(name, "drained" if not drain.remaining else f"drained, {len(drain.remaining)} stay", 1, 1)
+    else:
+        tracker.tell(name, drain.text, drain.done, drain.total)
+
+
+def _conclude(session: Session, latest: Mapping[str, Node], ended: Mapping[str, Ending], ours: Keys) -> Ending:
+    open_ = [name for name in latest if name not in ended]
+    if session.machine:
+        _show(session, list(latest.values()), ours)
+    elif open_:
+        _show(session, [latest[name] for name in open_], ours)
+    for name in open_:
+        session.complain(f"node {name} has not come to its end within {ages.length(session.options.timeout)}")
+    for name in (name for name, ending in ended.items() if ending is Ending.FAILED):
+        session.complain(f"somebody has changed the maintenance of node {name} meanwhile")
+    if open_:
+        return Ending.TIMED_OUT
+    return Ending.FAILED if Ending.FAILED in ended.values() else Ending.DONE
+
+
+# ---- looking
+
+
+def _status(session: Session, found: Sequence[Node], ours: Keys) -> Ending:
+    _show(session, found, ours)
+    if session.options.node and not session.machine:
+        for node in found:
+            if drains.read(node, ours) is None:
+                session.say(f"node/{node.metadata.name} is not in maintenance")
+    return Ending.DONE
+
+
+def _show(session: Session, found: Sequence[Node], ours: Keys) -> None:
+    read = [drain for drain in (drains.read(node, ours) for node in found) if drain is not None]
+    if not read and session.options.node and not session.machine:
+        return
+    session.show(drains.of(read), drains.pages(read, session.now, wide=session.wide))

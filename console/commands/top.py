@@ -1,0 +1,162 @@
+"""`top`: nodes and moves as they change, on a terminal; one picture, or as many as wanted, elsewhere."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from rich.console import Group
+from rich.live import Live as Screen
+
+from cluster import errors
+from console import door, following, installation, look, screen
+from console.door import Unusable
+from console.ending import Ending
+from console.installation import InForce, Leader
+from console.look import Look
+from console.session import Session
+from console.views import move_list, node_list, overview
+from descheduler import listing
+from descheduler.gathered import Gap, Gathered
+from descheduler.state import ClusterState
+from descheduler.tables import Table
+from descheduler.usage import Samples
+
+HEAD: Final = 8
+"""Lines above the tables."""
+RECENT: Final = 5
+"""Moves that have ended."""
+SYNC_SECONDS: Final = 60.0
+"""Until the first picture of a large cluster."""
+
+
+def run(session: Session) -> Ending:
+    """Show it."""
+    if session.live and session.options.count is None:
+        return _live(session)
+    for number in range(session.options.count or 1):
+        if number:
+            threading.Event().wait(session.options.interval.total_seconds())
+        options = session.options
+        seen = look.take(session.door, session.now, system=options.system_namespace, file=options.settings)
+        session.show(_plain(seen), _pages(seen, rows=None))
+    return Ending.DONE
+
+
+# ---- one picture
+
+
+def _plain(seen: Look) -> dict[str, Any]:
+    migrations = move_list.ordered(seen.state.migrations.values())
+    return {"status": overview.of(seen), **node_list.of(node_list.see(seen), seen), **move_list.of(migrations)}
+
+
+def _pages(seen: Look, *, rows: int | None) -> Iterator[Table]:
+    """`rows` is what a terminal has room for; None: everything."""
+    told = overview.of(seen)
+    yield from node_list.assumed(seen)
+    lines = (
+        ("leader", overview.leader_text(told["leader"], seen.now)),
+        ("mode", overview.mode_text(told)),
+        ("last pass", overview.pass_text(told["lastPass"], seen.now)),
+        ("moves", overview.moves_text(told["migrations"], seen.now)),
+    )
+    yield Table("", ("WHAT", "HOW IT STANDS"), lines)
+    moves = move_list.ordered(seen.state.migrations.values())
+    under_way = [it for it in moves if move_list.is_open(it)]
+    ended = [it for it in moves if not move_list.is_open(it)][-RECENT:]
+    spare = None if rows is None else max(3, rows - HEAD - len(under_way) - len(ended) - 6)
+    yield _nodes(seen, overview.nodes_text(told["nodes"]), spare)
+    shown = under_way if rows is None else under_way[: max(3, rows // 3)]
+    for title, chosen in ((f"Under way ({len(under_way)})", shown), ("Ended last", ended)):
+        if chosen:
+            yield move_list.table(chosen, seen.now, namespaces=True, wide=False, title=title)
+
+
+def _nodes(seen: Look, summary: str, spare: int | None) -> Table:
+    found = sorted(node_list.see(seen), key=lambda it: (-it.node.load(), it.node.name))
+    shown = found if spare is None else found[:spare]
+    rows = tuple(node_list.row(it, seen, wide=False) for it in shown)
+    note = f"{len(found) - len(shown)} more that are less full" if len(found) > len(shown) else ""
+    columns = ("NODE", "CAPACITY", "LOAD", "PODS", "MOVES", "STATE", "AGE")
+    return Table(f"Nodes {summary}", columns, rows, note)
+
+
+# ---- live
+
+
+@dataclass(slots=True)
+class _Around:
+    """What is asked for beside the watches, now and then; replaced as a whole by the thread that asks."""
+
+    in_force: InForce
+    leader: Leader | str
+    usage: Samples | None
+    installed: bool
+
+
+@dataclass(slots=True)
+class _Painter:
+    """Makes a picture on the thread that owns the state, which stands still meanwhile."""
+
+    session: Session
+    around: _Around
+    gaps: tuple[Gap, ...]
+    height: int
+    picture: Group | None = None
+    ready: threading.Event = field(default_factory=threading.Event)
+
+    def turn(self, state: ClusterState) -> float:
+        """One picture; and when to make the next if nothing changes."""
+        around = self.around
+        gathered = Gathered(state, 0, self.gaps, around.usage)
+        seen = Look(gathered, around.in_force, around.leader, around.installed, self.session.now)
+        self.picture = screen.drawn(_pages(seen, rows=self.height))
+        self.ready.set()
+        return float(self.session.options.interval.total_seconds())
+
+
+def _live(session: Session) -> Ending:
+    client = session.door.client
+    sources, gaps = following.permitted(client)
+    console = screen.terminal(session.out)
+    painter = _Painter(session, _ask(session), gaps, console.size.height)
+    settings = painter.around.in_force.settings
+    with following.state(sources, settings, painter.turn, session.runtime) as live:
+        if not painter.ready.wait(SYNC_SECONDS):
+            raise Unusable(f"the cluster could not be read within {SYNC_SECONDS:g} s: {live.problem()}")
+        try:
+            _paint(session, painter, Screen(painter.picture, console=console, screen=True, auto_refresh=False))
+        except KeyboardInterrupt:
+            return Ending.DONE  # that is how one leaves it
+    return Ending.DONE
+
+
+def _paint(session: Session, painter: _Painter, window: Screen) -> None:
+    pause = session.options.interval.total_seconds()
+    asked = session.runtime.clock()
+    with window:
+        while True:
+            painter.ready.wait(pause)
+            painter.ready.clear()
+            if painter.picture is not None:
+                window.update(painter.picture, refresh=True)
+            if session.runtime.clock() - asked >= pause:
+                asked = session.runtime.clock()
+                painter.height = window.console.size.height
+                try:
+                    painter.around = _ask(session)
+                except errors.ApiError:
+                    continue  # the picture grows old and says so by its ages; the watches go on by themselves
+
+
+def _ask(session: Session) -> _Around:
+    client, options = session.door.client, session.options
+    return _Around(
+        installation.settings(client, options.system_namespace, options.settings),
+        installation.leader(client, options.system_namespace),
+        listing.usage(client),
+        door.is_installed(client),
+    )

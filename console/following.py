@@ -1,0 +1,97 @@
+"""Follows the cluster by watches: one collection for who waits for an end, the whole state for who shows it live.
+
+A command asks once in the plain way first, so that missing rights are told at once; from then on a watch that breaks
+is opened again by itself.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, TypeVar
+
+from cluster import errors
+from cluster.client import Client
+from cluster.reflector import Reflector
+from cluster.resources import Resource
+from cluster.runtime import Runtime
+from cluster.source import ClusterSource
+from cluster.store import Delta, Object
+from descheduler import listing, sync
+from descheduler.gathered import Gap
+from descheduler.kinds import Watched
+from descheduler.sync import Live, Turn
+from policy.settings import Settings
+
+T = TypeVar("T", bound=Object)
+Changes = queue.SimpleQueue[Delta[T]]
+POLL_SECONDS: Final = 0.25
+"""Between two looks at the clock while nothing happens."""
+
+
+@contextmanager
+def followed(
+    client: Client,
+    resource: Resource,
+    type_: type[T],
+    runtime: Runtime,
+    *,
+    namespace: str | None = None,
+    name: str = "",
+) -> Iterator[Changes[T]]:
+    """Changes of a collection, or of one object of it, what is there first included."""
+    selector = f"metadata.name={name}" if name else None
+    source: ClusterSource[T] = ClusterSource(client, resource, type_, namespace=namespace, field_selector=selector)
+    changes: Changes[T] = queue.SimpleQueue()
+    reflector = Reflector(source, changes.put, runtime=runtime)
+    reflector.start()
+    try:
+        yield changes
+    finally:
+        reflector.stop(0)
+
+
+def each(changes: Changes[T], runtime: Runtime, seconds: float | None) -> Iterator[Delta[T] | None]:
+    """Every change as it comes, and None now and then in between; ends when the time is up."""
+    deadline = None if seconds is None else runtime.clock() + seconds
+    while deadline is None or runtime.clock() < deadline:
+        try:
+            yield changes.get(timeout=POLL_SECONDS)
+        except queue.Empty:
+            yield None
+
+
+def permitted(client: Client) -> tuple[sync.Sources, tuple[Gap, ...]]:
+    """Everything a state is made of, less what may not be seen. Raises Forbidden without nodes and pods."""
+    gaps: list[Gap] = []
+    for kind, _ in (every := sync.sources(client)):
+        denied = _denied(client, kind)
+        if denied is not None:
+            if kind in listing.NEEDED:
+                raise denied
+            gaps.append(Gap(kind, f"not allowed to list them ({denied.message})"))
+    hidden = {gap.kind for gap in gaps}
+    return tuple(it for it in every if it[0] not in hidden), tuple(gaps)
+
+
+def _denied(client: Client, kind: Watched) -> errors.Forbidden | None:
+    try:
+        next(client.pages(kind.resource, page_size=1), None)
+    except errors.Forbidden as denied:
+        return denied
+    except errors.NotFound:
+        if kind.installed:
+            raise
+    return None
+
+
+@contextmanager
+def state(sources: sync.Sources, settings: Settings, turn: Turn, runtime: Runtime) -> Iterator[Live]:
+    """The whole state, kept by watches. `turn` gets it whenever something has changed, and must not keep it."""
+    live = Live(sources, settings, turn, runtime=runtime)
+    live.start()
+    try:
+        yield live
+    finally:
+        live.stop()

@@ -1,0 +1,84 @@
+"""Whether the API server gets an answer from the webhook: a pod is created that is never there (server dry run).
+
+The webhook fails open, so a webhook that is down shows in nothing but pods without its label. The dry run asks for
+exactly that: it has no side effect, and ours gives the same answer as for a real pod.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from cluster import errors
+from cluster.client import Client
+from cluster.meta import ObjectMeta, Part
+from cluster.objects import PartialObjectMetadata
+from cluster.resources import MUTATINGWEBHOOKCONFIGURATIONS, PODS
+from console.health.finding import Finding, Level
+from console.installation import InForce
+from policy import keys, names
+from policy.settings import Mode
+
+CHECK: Final = "webhook"
+ADVICE: Final = (
+    f"kubectl logs -n {names.NAMESPACE} deployment/{names.WEBHOOK}; docs/webhook.md, and check its certificates"
+)
+
+
+class _Webhook(Part, frozen=True):
+    name: str = ""
+    failure_policy: str = ""
+
+
+class _Configuration(Part, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    webhooks: tuple[_Webhook, ...] = ()
+
+
+def check(client: Client, namespace: str, in_force: InForce) -> Finding:
+    """Is it asked, and does it answer?"""
+    try:
+        found = client.get(MUTATINGWEBHOOKCONFIGURATIONS, names.WEBHOOK, type=_Configuration)
+    except errors.NotFound:
+        return Finding(CHECK, Level.FAILED, f"there is no MutatingWebhookConfiguration {names.WEBHOOK}", ADVICE)
+    except errors.Forbidden:
+        found = _Configuration()
+    closed = [it.name for it in found.webhooks if it.failure_policy == "Fail"]
+    if closed:
+        text = f"{', '.join(closed)} has failurePolicy Fail: no pod is created while it is down"
+        return Finding(CHECK, Level.WARNING, text, "failurePolicy: Ignore is what the manifests have")
+    return _tried(client, namespace, in_force)
+
+
+def _tried(client: Client, namespace: str, in_force: InForce) -> Finding:
+    try:
+        made = client.create(PODS, _pod(), namespace=namespace, type=PartialObjectMetadata, dry_run=True)
+    except (errors.Forbidden, errors.Invalid, errors.NotFound) as refused:
+        text = f"a pod could not be tried in namespace {namespace}: {refused.message}"
+        return Finding(CHECK, Level.UNKNOWN, text, "use -n with a namespace in which you may create pods")
+    settings = in_force.settings
+    if keys.under(settings.label_prefix).managed in made.metadata.labels:
+        return Finding(CHECK, Level.OK, f"answers: a pod in namespace {namespace} would be looked after")
+    if settings.mode is Mode.OBSERVE or namespace in settings.excluded_namespaces or namespace == names.NAMESPACE:
+        text = f"cannot be seen: in namespace {namespace}, in mode {settings.mode}, pods are left as they are"
+        return Finding(CHECK, Level.UNKNOWN, text, "use -n with a namespace that is not excluded")
+    text = f"gives no answer: a pod in namespace {namespace} would be created without its label"
+    return Finding(CHECK, Level.FAILED, text, ADVICE)
+
+
+def _pod() -> dict[str, Any]:
+    """A pod that the strictest security standard lets through."""
+    fenced = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    small = {"cpu": "1m", "memory": "1Mi"}
+    container = {
+        "name": "check",
+        "image": "spotshift-check",
+        "securityContext": fenced,
+        "resources": {"requests": small, "limits": {"cpu": "10m", "memory": "10Mi"}},
+    }
+    secure = {"runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"generateName": "spotshift-check-"},
+        "spec": {"containers": [container], "securityContext": secure, "automountServiceAccountToken": False},
+    }

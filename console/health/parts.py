@@ -1,0 +1,150 @@
+"""Whether the parts of an installation are there: definition, policies, processes, settings, and a leader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from cluster import errors
+from cluster.client import Client
+from cluster.meta import Condition, ObjectMeta, Part
+from cluster.objects import PartialObjectMetadata
+from cluster.resources import CRDS, DEPLOYMENTS, PODMIGRATIONS, VALIDATINGADMISSIONPOLICIES
+from console import ages, installation
+from console.health.finding import Finding, Level
+from console.installation import InForce, Leader
+from policy import names
+from policy.settings import Mode
+
+APPLY: Final = "kubectl apply -k manifests/base"
+CRD: Final = f"{PODMIGRATIONS.plural}.{PODMIGRATIONS.group}"
+POLICIES: Final = (
+    "spotshift-podmigrations",
+    "spotshift-podmigrations-status",
+    "spotshift-descheduler-fence",
+    "spotshift-descheduler-budgets",
+    "spotshift-descheduler-scale",
+)
+"""What users and the descheduler itself are held to."""
+PATIENCE: Final = 3
+"""Intervals without a pass until something must be wrong."""
+
+
+class _Status(Part, frozen=True):
+    conditions: tuple[Condition, ...] = ()
+
+
+class _Definition(Part, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    status: _Status = _Status()
+
+
+class _Wanted(Part, frozen=True):
+    replicas: int = 1
+
+
+class _Counted(Part, frozen=True):
+    ready_replicas: int = 0
+
+
+class _Deployment(Part, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _Wanted = _Wanted()
+    status: _Counted = _Counted()
+
+
+def definition(client: Client) -> Finding:
+    """The custom resource."""
+    try:
+        found = client.get(CRDS, CRD, type=_Definition)
+    except errors.NotFound:
+        return Finding("definition", Level.FAILED, f"there is no CustomResourceDefinition {CRD}", APPLY)
+    except errors.Forbidden as denied:
+        return Finding("definition", Level.UNKNOWN, denied.message)
+    if any(it.type == "Established" and it.status == "True" for it in found.status.conditions):
+        return Finding("definition", Level.OK, f"{CRD} is established")
+    told = "; ".join(it.message for it in found.status.conditions if it.status == "False")
+    return Finding("definition", Level.FAILED, f"{CRD} is not established: {told or 'not yet'}", APPLY)
+
+
+def policies(client: Client) -> Finding:
+    """The fences."""
+    try:
+        listed = client.list(VALIDATINGADMISSIONPOLICIES, type=PartialObjectMetadata, metadata_only=True)
+    except errors.Forbidden as denied:
+        return Finding("policies", Level.UNKNOWN, denied.message)
+    except errors.NotFound:
+        return Finding("policies", Level.WARNING, "this server has no ValidatingAdmissionPolicies: nothing is fenced")
+    there = {it.metadata.name for it in listed.items}
+    missing = [name for name in POLICIES if name not in there]
+    if missing:
+        return Finding("policies", Level.FAILED, f"missing: {', '.join(missing)}", APPLY)
+    return Finding("policies", Level.OK, f"all {len(POLICIES)} admission policies are in place")
+
+
+def processes(client: Client, namespace: str) -> Iterator[Finding]:
+    """The three Deployments. certs may be replaced by cert-manager, so that its absence is no failure."""
+    for name in (names.DESCHEDULER, names.WEBHOOK, names.CERTS):
+        try:
+            found = client.get(DEPLOYMENTS, name, namespace=namespace, type=_Deployment)
+        except errors.NotFound:
+            level = Level.WARNING if name == names.CERTS else Level.FAILED
+            advice = "fine if cert-manager makes the certificates" if name == names.CERTS else APPLY
+            yield Finding("processes", level, f"there is no Deployment {namespace}/{name}", advice)
+            continue
+        except errors.Forbidden as denied:
+            yield Finding("processes", Level.UNKNOWN, denied.message)
+            continue
+        ready, wanted = found.status.ready_replicas, found.spec.replicas
+        level = Level.OK if ready >= wanted else Level.WARNING if ready else Level.FAILED
+        advice = "" if level is Level.OK else f"kubectl describe deployment {name} -n {namespace}, kubectl logs"
+        yield Finding("processes", level, f"{name}: {ready} of {wanted} ready", advice)
+
+
+def settings(in_force: InForce) -> Iterator[Finding]:
+    """The settings, each mistake of theirs, and what keeps moves from being made."""
+    if in_force.unknown:
+        yield Finding("settings", Level.UNKNOWN, in_force.unknown)
+        return
+    advice = f"kubectl edit configmap {names.SETTINGS}; docs/configuration.md has every setting"
+    yield from (Finding("settings", Level.FAILED, mistake, advice) for mistake in in_force.mistakes)
+    if not in_force.mistakes:
+        yield Finding("settings", Level.OK, f"valid: {in_force.source}")
+    if in_force.stopped:
+        yield Finding("mode", Level.WARNING, f"emergency stop: {in_force.stopped}", "remove the annotation to go on")
+    elif in_force.settings.mode is Mode.OBSERVE:
+        yield Finding(
+            "mode", Level.WARNING, "observe: plans are made and nothing is moved", "mode: enforce moves pods"
+        )
+    else:
+        yield Finding("mode", Level.OK, str(in_force.settings.mode))
+
+
+def leader(client: Client, namespace: str, in_force: InForce, now: datetime) -> Iterator[Finding]:
+    """Who leads, and whether it makes passes."""
+    found = installation.leader(client, namespace)
+    advice = f"kubectl logs -n {namespace} deployment/{names.DESCHEDULER}"
+    if isinstance(found, str):
+        level = Level.UNKNOWN if "cannot be read" in found else Level.FAILED
+        yield Finding("leader", level, found, advice)
+        return
+    if not found.leads(now):
+        told = "nobody leads" if not found.holder else f"{found.holder} last renewed {_ago(found.renewed, now)} ago"
+        yield Finding("leader", Level.FAILED, told, advice)
+        return
+    yield Finding("leader", Level.OK, f"{found.holder} leads, renewed {_ago(found.renewed, now)} ago")
+    yield _passes(found, in_force.settings.rescheduling_interval, now, advice)
+
+
+def _passes(found: Leader, interval: timedelta, now: datetime, advice: str) -> Finding:
+    if found.last_pass is None:
+        return Finding("last pass", Level.WARNING, "the leader has not told of a pass yet", advice)
+    age = now - found.last_pass.at
+    told = f"{ages.length(age)} ago: {found.last_pass.moves} moves, {found.last_pass.refusals} refusals"
+    late = age > PATIENCE * interval + 2 * found.lasts
+    return Finding("last pass", Level.FAILED if late else Level.OK, told, advice if late else "")
+
+
+def _ago(at: datetime | None, now: datetime) -> str:
+    return ages.between(at, now)

@@ -1,0 +1,118 @@
+"""Reads what an installation says of itself: the settings in force, the emergency stop, who leads, the last pass.
+
+Nothing here fails because a person may not see a part of it: what could not be read is said in words, and the
+defaults stand in for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from cluster import errors
+from cluster.client import Client
+from cluster.meta import ObjectMeta, Part
+from cluster.objects import Lease
+from cluster.resources import CONFIGMAPS, LEASES
+from console.door import Unusable
+from descheduler import last_pass
+from descheduler.last_pass import LastPass
+from policy import keys, names, settings_load
+from policy.mistakes import InvalidSettings
+from policy.settings import Settings
+
+
+class ConfigMap(Part, frozen=True):
+    """The settings as they are stored."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    data: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """The settings that a command goes by."""
+
+    settings: Settings
+    source: str
+    """Where they come from, for people."""
+    mistakes: tuple[str, ...] = ()
+    """What is wrong with them; then the defaults stand in, and a running process keeps the last good ones."""
+    stopped: str = ""
+    """Where the emergency stop stands, if it is set."""
+    unknown: str = ""
+    """Why they could not be read; then the defaults stand in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """Who holds the Lease of the descheduler."""
+
+    holder: str
+    since: datetime | None
+    renewed: datetime | None
+    lasts: timedelta
+    transitions: int
+    last_pass: LastPass | None
+
+    def leads(self, now: datetime) -> bool:
+        """Whether it was renewed in time, by our clock and with a lease more for clocks that differ."""
+        return bool(self.holder) and self.renewed is not None and now - self.renewed <= 2 * self.lasts
+
+
+def settings(client: Client, namespace: str, file: Path | None = None) -> InForce:
+    """Those of the file, or of the installation."""
+    if file is not None:
+        return InForce(_from_file(file), str(file))
+    where = f"ConfigMap {namespace}/{names.SETTINGS}"
+    try:
+        found = client.get(CONFIGMAPS, names.SETTINGS, namespace=namespace, type=ConfigMap)
+    except errors.NotFound:
+        return InForce(Settings(), f"the defaults, for there is no {where}")
+    except errors.Forbidden as denied:
+        return InForce(Settings(), "the defaults", unknown=f"{where} cannot be read: {denied.message}")
+    try:
+        read = settings_load.load(found.data.get(names.SETTINGS_KEY, ""))
+    except InvalidSettings as invalid:
+        return InForce(
+            Settings(), where, mistakes=tuple(map(str, invalid.mistakes)), stopped=_stop(found, Settings())
+        )
+    return InForce(read, where, stopped=_stop(found, read))
+
+
+def _stop(found: ConfigMap, read: Settings) -> str:
+    key = keys.under(read.label_prefix).emergency_stop
+    said = found.metadata.annotations.get(key, "")
+    return "" if said in {"", "false"} else f"{key} on ConfigMap {found.metadata.namespace}/{found.metadata.name}"
+
+
+def _from_file(file: Path) -> Settings:
+    try:
+        return settings_load.load(file.read_bytes().decode())
+    except OSError as unreadable:
+        raise Unusable(f"{file}: {unreadable.strerror}") from unreadable
+    except UnicodeDecodeError as undecodable:
+        raise Unusable(f"{file}: not YAML text in UTF-8") from undecodable
+    except InvalidSettings as invalid:
+        raise Unusable("\n".join(f"{file}: {mistake}" for mistake in invalid.mistakes)) from invalid
+
+
+def leader(client: Client, namespace: str) -> Leader | str:
+    """Who leads, or why that is not known."""
+    try:
+        lease = client.get(LEASES, names.DESCHEDULER, namespace=namespace, type=Lease)
+    except errors.NotFound:
+        return f"there is no Lease {namespace}/{names.DESCHEDULER}: no descheduler has run yet"
+    except errors.Forbidden as denied:
+        return f"Lease {namespace}/{names.DESCHEDULER} cannot be read: {denied.message}"
+    spec = lease.spec
+    return Leader(
+        spec.holder_identity,
+        spec.acquire_time,
+        spec.renew_time,
+        timedelta(seconds=spec.lease_duration_seconds),
+        spec.lease_transitions,
+        last_pass.read(lease.metadata.annotations),
+    )

@@ -1,0 +1,137 @@
+"""How far the drain of a node is, read from what stands on the node: that is where its state is kept.   Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from cluster.objects import Node
+from console import ages
+from descheduler.maintenance import Stage
+from descheduler.tables import Table
+from policy import signals
+from policy.keys import Keys
+
+Plain = dict[str, Any]
+
+
+class Asked(StrEnum):
+    """A node that asks to be emptied, or did, and on which no stage is written."""
+
+    REQUESTED = "requested"
+    """Nobody has taken it up yet."""
+    RESTORING = "restoring"
+    """The label is gone, our marks are not yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """The drain of one node as it stands on it."""
+
+    node: str
+    asked: bool
+    """Whether our label is there; other signs of maintenance drain a node too."""
+    stage: str
+    done: int
+    total: int
+    """0 where no number is written: drained, or not begun."""
+    since: datetime | None
+    deadline: datetime | None
+    remaining: tuple[tuple[str, str], ...]
+    """Pods that are left, each with why."""
+    cordoned: bool
+    ours: bool
+    """The cordon is ours."""
+
+    @property
+    def text(self) -> str:
+        """`draining 7/12`."""
+        return f"{self.stage} {self.done}/{self.total}" if self.total else self.stage
+
+
+def read(node: Node, keys: Keys) -> Drain | None:
+    """None for a node that neither asks to be emptied nor carries a mark of ours."""
+    notes = node.metadata.annotations
+    asked = node.metadata.labels.get(keys.maintenance) == "true"
+    status = notes.get(keys.maintenance_status, "")
+    marked = any(key in notes for key in (keys.cordoned_by, keys.maintenance_status, keys.maintenance_since))
+    if not asked and not marked:
+        return None
+    stage, done, total = _status(status)
+    if not stage:
+        stage = Asked.REQUESTED if asked else Asked.RESTORING
+    return Drain(
+        node.metadata.name,
+        asked,
+        stage,
+        done,
+        total,
+        signals.instant(notes.get(keys.maintenance_since, "")),
+        signals.instant(notes.get(keys.maintenance_deadline, "")),
+        tuple(_remaining(notes.get(keys.maintenance_remaining, ""))),
+        node.spec.unschedulable,
+        keys.cordoned_by in notes,
+    )
+
+
+def _status(text: str) -> tuple[str, int, int]:
+    stage, _, numbers = text.partition(" ")
+    done, slash, total = numbers.partition("/")
+    known = stage if stage in set(Stage) else ""
+    counted = slash and all(it.isascii() and it.isdigit() for it in (done, total))
+    return (known, int(done), int(total)) if known and counted else (known, 0, 0)
+
+
+def _remaining(text: str) -> Iterator[tuple[str, str]]:
+    for line in filter(None, text.splitlines()):
+        pod, _, why = line.partition(": ")
+        yield pod, why
+
+
+def of(found: Iterable[Drain]) -> Plain:
+    """For programs."""
+    return {"maintenance": [_plain(it) for it in found]}
+
+
+def _plain(drain: Drain) -> Plain:
+    return {
+        "node": drain.node,
+        "requested": drain.asked,
+        "stage": str(drain.stage),
+        "done": drain.done,
+        "total": drain.total,
+        "since": ages.stamp(drain.since),
+        "deadline": ages.stamp(drain.deadline),
+        "cordoned": drain.cordoned,
+        "cordonedByUs": drain.ours,
+        "remaining": [{"pod": pod, "why": why} for pod, why in drain.remaining],
+    }
+
+
+def pages(found: Iterable[Drain], now: datetime, *, wide: bool) -> Iterator[Table]:
+    """A row for each node; which pods are left, where there is one node, or where that is wanted."""
+    drains = tuple(found)
+    if not drains:
+        yield Table("No node is in maintenance")
+        return
+    rows = tuple(
+        (it.node, str(it.stage), _progress(it), str(len(it.remaining)), ages.between(it.since, now), _left(it, now))
+        for it in drains
+    )
+    yield Table("", ("NODE", "STAGE", "PROGRESS", "LEFT", "SINCE", "DEADLINE"), rows)
+    for drain in drains:
+        if drain.remaining and (wide or len(drains) == 1):
+            yield Table(f"Left on {drain.node}", ("POD", "WHY"), drain.remaining)
+
+
+def _progress(drain: Drain) -> str:
+    return f"{drain.done}/{drain.total}" if drain.total else "-"
+
+
+def _left(drain: Drain, now: datetime) -> str:
+    if drain.deadline is None:
+        return "-"
+    return f"in {ages.length(drain.deadline - now)}" if drain.deadline > now else "passed"

@@ -1,0 +1,117 @@
+"""The command line: every command has its usage, flags stand anywhere, mistakes are told, Tab knows what comes."""
+
+import importlib
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from console import arguments, commands, completing, options, usage
+from console.__main__ import main
+from console.ending import Ending
+
+FOLDER = Path(commands.__file__).parent
+
+
+def test_every_command_has_a_module_and_every_module_is_a_command() -> None:
+    modules = {path.stem for path in FOLDER.glob("*.py")} - {"__init__"}
+    assert {it.name for it in usage.REGISTRY} == modules
+    assert all(callable(importlib.import_module(f"console.commands.{name}").run) for name in modules)
+
+
+@pytest.mark.parametrize("command", usage.REGISTRY, ids=lambda it: it.name)
+def test_help_has_examples_and_exit_codes(command: usage.Usage, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command.name, "--help"])
+    told = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert f"examples:\n{command.examples}\n" in told
+    assert all(f"  {code.value}  " in told for code in Ending if code is not Ending.INTERRUPTED)
+
+
+@pytest.mark.parametrize("command", usage.REGISTRY, ids=lambda it: it.name)
+def test_examples_are_accepted(command: usage.Usage) -> None:
+    for line in command.examples.splitlines():
+        words = line.split("#")[0].replace("<(", " ").replace(")", " ").split()
+        if words[:2] == ["kubectl", "spotshift"] or words[0] == "source":
+            options.parse(words[2:])
+        else:
+            assert words[:2] == ["kubectl", "delete"]
+
+
+def test_flags_stand_before_or_after_the_command() -> None:
+    before = options.parse(["-n", "shop", "-o", "json", "--context", "c", "nodes"])
+    after = options.parse(["nodes", "-n", "shop", "-o", "json", "--context", "c"])
+    assert before == after
+    assert (after.namespace, after.output, after.context) == ("shop", "json", "c")
+
+
+MISTAKES = {
+    "no command": ([], "the following arguments are required: COMMAND"),
+    "no such command": (["statsu"], "invalid choice: 'statsu'"),
+    "no such form": (["nodes", "-o", "xml"], "invalid choice: 'xml'"),
+    "no such time": (["migrate", "p", "--timeout", "soon"], "'soon' is not accepted, use a duration such as 30s"),
+    "no such deadline": (["maintenance", "start", "n", "--deadline", "x"], "or a time such as 2026-07-01T18:00:00Z"),
+    "no such count": (["top", "--count", "0"], "'0' is not accepted, use a number from 1 up"),
+    "no pod": (["migrate"], "the following arguments are required: POD"),
+}
+
+
+@pytest.mark.parametrize(("given", "told"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_wrong_usage_is_told(given: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(given)
+    assert ended.value.code == Ending.USAGE
+    assert told in capsys.readouterr().err
+
+
+def test_no_kubeconfig_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    missing = tmp_path / "none"
+    assert main(["nodes", "--kubeconfig", str(missing)]) == Ending.FAILED
+    told = f"error: there is no kubeconfig at {missing}; use --kubeconfig and --context, or KUBECONFIG\n"
+    assert capsys.readouterr() == ("", told)
+
+
+def test_a_deadline_is_a_length_or_a_time() -> None:
+    assert arguments.deadline("2h") == timedelta(hours=2)
+    assert arguments.deadline("2026-07-01T20:00:00+02:00") == datetime(2026, 7, 1, 18, tzinfo=UTC)
+
+
+def names(kind: str, flags: Mapping[str, str]) -> Iterable[str]:
+    known = {"pods": {"": ["web-0", "web-1"], "shop": ["cart-0"]}, "nodes": {"": ["spot-0", "spot-1"]}}
+    return known.get(kind, {"": ["default", "shop"]}).get(flags.get("namespace", ""), ()) or known["nodes"][""]
+
+
+COMPLETIONS: dict[str, tuple[list[str], list[str]]] = {
+    "a command": (["mig"], ["migrations", "migrate"]),
+    "a command after a flag": (["-n", "shop", "no"], ["nodes"]),
+    "everything": ([""], [it.name for it in usage.REGISTRY]),
+    "a flag": (["nodes", "--st"], ["--state"]),
+    "a choice": (["nodes", "-o", "j"], ["json"]),
+    "what to do": (["maintenance", "sto"], ["stop"]),
+    "a node": (["maintenance", "start", "spot"], ["spot-0", "spot-1"]),
+    "one more node": (["maintenance", "start", "spot-0", ""], ["spot-1"]),
+    "a pod": (["migrate", "web"], ["web-0", "web-1"]),
+    "a pod of a namespace": (["-n", "shop", "migrate", ""], ["cart-0"]),
+    "a pod of a namespace, joined": (["migrate", "--namespace=shop", ""], ["cart-0"]),
+    "a target": (["migrate", "web-0", "--to", "spot-1"], ["spot-1"]),
+    "a namespace": (["nodes", "-n", "s"], ["shop"]),
+    "what to explain": (["explain", ""], ["pod", "node"]),
+    "a pod to explain": (["explain", "pod", ""], ["web-0", "web-1"]),
+    "a node to explain": (["explain", "node", ""], ["spot-0", "spot-1"]),
+    "nothing more": (["explain", "node", "spot-0", ""], []),
+    "a time": (["migrate", "web-0", "--timeout", ""], []),
+    "a shell": (["completion", ""], ["bash", "zsh"]),
+}
+
+
+@pytest.mark.parametrize(("words", "wanted"), COMPLETIONS.values(), ids=COMPLETIONS.keys())
+def test_what_may_come_next(words: list[str], wanted: list[str]) -> None:
+    *found, last = completing.lines(words, options.parser(), names)
+    assert [line.partition("\t")[0] for line in found] == wanted
+    assert last == ":4"
+
+
+def test_files_may_come_where_a_file_is_wanted() -> None:
+    assert completing.lines(["nodes", "--settings", ""], options.parser(), names) == [":0"]
