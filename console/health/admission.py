@@ -20,7 +20,8 @@ from policy.settings import Mode
 
 CHECK: Final = "webhook"
 ADVICE: Final = (
-    f"kubectl logs -n {names.NAMESPACE} deployment/{names.WEBHOOK}; docs/webhook.md, and check its certificates"
+    f"kubectl logs -n {names.NAMESPACE} deployment/{names.WEBHOOK}; check its certificates; settings that "
+    "were changed within the last minute may not be in force yet"
 )
 
 
