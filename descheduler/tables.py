@@ -89,8 +89,8 @@ def _sentence(summary: Plain) -> str:
     return "; ".join(parts)
 
 
-def of_pod(told: Plain) -> Iterator[Table]:
-    """An explanation as `explanation.of_pod` gives it."""
+def of_pod(told: Plain, *, verbose: bool = True, more: str = "-v") -> Iterator[Table]:
+    """An explanation as `explanation.of_pod` gives it. Not verbose: of the guards only those that object."""
     yield from _assumed(told["assumed"])
     where = f"on {told['node']}" if told["node"] else "without a node"
     owner = told["workload"] or "no workload"
@@ -98,11 +98,17 @@ def of_pod(told: Plain) -> Iterator[Table]:
     yield Table(_decision(told["plan"]))
     strategies = tuple((it["strategy"], str(it["weight"]), it["proposes"] or "-") for it in told["strategies"])
     yield Table("Strategies", ("STRATEGY", "WEIGHT", "PROPOSES TO MOVE IT BECAUSE"), strategies)
-    guards = tuple(
-        (it["guard"], it["code"], ", ".join(it["against"]), it["objection"] or "passes") for it in told["guards"]
-    )
-    yield Table("Guards", ("GUARD", "REASON", "HOLDS AGAINST", "ANSWER"), guards)
+    yield _guards(told["guards"], verbose=verbose, more=more)
     yield Table("Nodes, as if it had left its place", ("NODE", "LOAD", "FITS", "WHY NOT"), tuple(_places(told)))
+
+
+def _guards(guards: Sequence[Plain], *, verbose: bool, more: str) -> Table:
+    shown = [it for it in guards if verbose or it["objection"]]
+    rows = tuple((it["guard"], it["code"], ", ".join(it["against"]), it["objection"] or "passes") for it in shown)
+    columns, passing = ("GUARD", "REASON", "HOLDS AGAINST", "ANSWER"), len(guards) - len(shown)
+    if not rows:
+        return Table(f"All {passing} guards let it pass")
+    return Table("Guards", columns, rows, f"{passing} more let it pass; {more} lists them" if passing else "")
 
 
 def _decision(plan: Plain) -> str:

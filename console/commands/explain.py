@@ -30,7 +30,7 @@ def _pod(session: Session, seen: Look) -> None:
         raise Unusable(f"there is no running or waiting pod {key[0]}/{key[1]}" + (f" ({hint})" if hint else ""))
     told = explanation.of_pod(pod, seen.gathered, seen.settings, seen.now)
     told["assumed"] = list(seen.assumed)
-    session.show(told, tables.of_pod(told))
+    session.show(told, tables.of_pod(told, verbose=session.wide, more="-o wide"))
 
 
 def _node(session: Session, seen: Look) -> None:

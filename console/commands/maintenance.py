@@ -14,14 +14,12 @@ from typing import Any, Final
 from cluster import errors
 from cluster.objects import Node
 from cluster.resources import NODES
-from cluster.store import Kind
+from cluster.store import Delta, Kind
 from console import ages, door, following, installation, progress
 from console.door import Unusable
 from console.ending import Ending
-from console.progress import Tracker
 from console.session import Session
 from console.views import drains
-from console.views.drains import Drain
 from policy import keys, values
 from policy.keys import Keys
 from policy.mistakes import did_you_mean
@@ -157,7 +155,7 @@ def _wait(session: Session, found: Sequence[Node], ours: Keys, judge: Judge) -> 
             if delta is not None and delta.key[1] in latest:
                 name = delta.key[1]
                 latest[name] = delta.object
-                _tell(tracker, name, drains.read(delta.object, ours), gone=delta.kind is Kind.DELETED)
+                tracker.tell(name, *_standing(session, delta, ours))
                 verdict = judge(delta.kind, delta.object)
                 if verdict is not None:
                     ended[name] = verdict
@@ -168,15 +166,18 @@ def _wait(session: Session, found: Sequence[Node], ours: Keys, judge: Judge) -> 
     return _conclude(session, latest, ended, ours)
 
 
-def _tell(tracker: Tracker, name: str, drain: Drain | None, *, gone: bool) -> None:
-    if gone:
-        tracker.tell(name, "the node is gone", 1, 1)
-    elif drain is None:
-        tracker.tell(name, "in use, as it was found", 1, 1)
-    elif drain.stage == "drained":
-        tracker.tell(name, "drained" if not drain.remaining else f"drained, {len(drain.remaining)} stay", 1, 1)
-    else:
-        tracker.tell(name, drain.text, drain.done, drain.total)
+def _standing(session: Session, delta: Delta[Node], ours: Keys) -> tuple[str, int, int]:
+    """How far a node is, in words and numbers."""
+    if delta.kind is Kind.DELETED:
+        return "the node is gone", 1, 1
+    drain = drains.read(delta.object, ours)
+    if drain is None:
+        return "in use, as it was found", 1, 1
+    if session.options.action == "stop" and not drain.asked:
+        return "being given back", 0, 0
+    if drain.stage == "drained":
+        return "drained" if not drain.remaining else f"drained, {len(drain.remaining)} stay", 1, 1
+    return drain.text, drain.done, drain.total
 
 
 def _conclude(session: Session, latest: Mapping[str, Node], ended: Mapping[str, Ending], ours: Keys) -> Ending:

@@ -116,3 +116,19 @@ def test_names_cannot_steer_the_terminal(out: io.StringIO) -> None:
     assert "\x1b[2J" not in out.getvalue()
     assert "\x07" not in out.getvalue()
     assert "[red]" in out.getvalue().replace("\n", "")
+
+
+def test_guards_that_let_a_pod_pass_are_counted_where_less_is_wanted() -> None:
+    guards = [
+        {"guard": "mirror", "code": "MIRROR", "against": ["voluntary"], "objection": None},
+        {"guard": "too_young", "code": "TOO_YOUNG", "against": ["voluntary"], "objection": "it is young"},
+    ]
+
+    def shown(told: dict[str, Any]) -> tables.Table:
+        pages = tables.of_pod({**POD, **told}, verbose=False, more="-o wide")
+        return next(page for page in pages if "uards" in page.title)
+
+    some = shown({"guards": guards})
+    assert [row[0] for row in some.rows] == ["too_young"]
+    assert some.note == "1 more let it pass; -o wide lists them"
+    assert shown({"guards": guards[:1]}).title == "All 1 guards let it pass"
