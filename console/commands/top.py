@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from console.installation import InForce, Leader
 from console.look import Look
 from console.session import Session
 from console.views import move_list, node_list, overview
+from console.views.node_list import Seen
 from descheduler import listing
 from descheduler.gathered import Gap, Gathered
 from descheduler.state import ClusterState
@@ -49,13 +50,14 @@ def run(session: Session) -> Ending:
 
 
 def _plain(seen: Look) -> dict[str, Any]:
-    migrations = move_list.ordered(seen.state.migrations.values())
-    return {"status": overview.of(seen), **node_list.of(node_list.see(seen), seen), **move_list.of(migrations)}
+    migrations, nodes = move_list.ordered(seen.state.migrations.values()), node_list.see(seen)
+    return {"status": overview.of(seen, nodes), **node_list.of(nodes, seen), **move_list.of(migrations)}
 
 
 def _pages(seen: Look, *, rows: int | None) -> Iterator[Table]:
     """`rows` is what a terminal has room for; None: everything."""
-    told = overview.of(seen)
+    nodes = node_list.see(seen)
+    told = overview.of(seen, nodes)
     yield from node_list.assumed(seen)
     lines = (
         ("leader", overview.leader_text(told["leader"], seen.now)),
@@ -68,15 +70,15 @@ def _pages(seen: Look, *, rows: int | None) -> Iterator[Table]:
     under_way = [it for it in moves if move_list.is_open(it)]
     ended = [it for it in moves if not move_list.is_open(it)][-RECENT:]
     spare = None if rows is None else max(3, rows - HEAD - len(under_way) - len(ended) - 6)
-    yield _nodes(seen, overview.nodes_text(told["nodes"]), spare)
+    yield _nodes(seen, nodes, overview.nodes_text(told["nodes"]), spare)
     shown = under_way if rows is None else under_way[: max(3, rows // 3)]
     for title, chosen in ((f"Under way ({len(under_way)})", shown), ("Ended last", ended)):
         if chosen:
             yield move_list.table(chosen, seen.now, namespaces=True, wide=False, title=title)
 
 
-def _nodes(seen: Look, summary: str, spare: int | None) -> Table:
-    found = sorted(node_list.see(seen), key=lambda it: (-it.node.load(), it.node.name))
+def _nodes(seen: Look, nodes: Sequence[Seen], summary: str, spare: int | None) -> Table:
+    found = sorted(nodes, key=lambda it: (-it.node.load(), it.node.name))
     shown = found if spare is None else found[:spare]
     rows = tuple(node_list.row(it, seen, wide=False) for it in shown)
     note = f"{len(found) - len(shown)} more that are less full" if len(found) > len(shown) else ""

@@ -53,18 +53,26 @@ class Seen:
 
 def see(look: Look) -> tuple[Seen, ...]:
     """Every node that is known, by name."""
-    state, settings = look.state, look.settings
-    hot = too_full(state, settings, look.gathered.usage, look.now)
+    state = look.state
+    hot = too_full(state, look.settings, look.gathered.usage, look.now)
     leaving, coming = _under_way(state)
     found = []
     for name in sorted(state.nodes):
         node = state.nodes[name]
         if node.node is not None:
-            read = signals.read(signs.of(node.node), keys=look.keys, now=look.now, table=settings.signals.all_rows())
-            states = _states(node, node.node, read, hot.get(name, {}))
+            read = _signals(node, node.node, look)
+            why = hot.get(name, {})
             drain = drains.read(node.node, look.keys)
-            found.append(Seen(node, node.node, states, read, hot.get(name, {}), drain, leaving[name], coming[name]))
+            states = _states(node, node.node, read, why)
+            found.append(Seen(node, node.node, states, read, why, drain, leaving[name], coming[name]))
     return tuple(found)
+
+
+def _signals(node: NodeState, item: Node, look: Look) -> tuple[Signal, ...]:
+    """The state knows which nodes carry any; the table has some fifty rows, and there may be thousands of nodes."""
+    if not node.signed:
+        return ()
+    return signals.read(signs.of(item), keys=look.keys, now=look.now, table=look.settings.signals.all_rows())
 
 
 def too_full(

@@ -24,8 +24,8 @@ SHOWN: Final = 10
 """Budgets and rests that are listed unless more is wanted."""
 
 
-def of(look: Look) -> Plain:
-    """For programs."""
+def of(look: Look, seen: Sequence[Seen] | None = None) -> Plain:
+    """For programs. Who has looked at the nodes already hands them in."""
     return {
         "installed": look.installed,
         "leader": _leader(look),
@@ -33,7 +33,7 @@ def of(look: Look) -> Plain:
         "emergencyStop": look.in_force.stopped or None,
         "settings": {"source": look.in_force.source, "mistakes": list(look.in_force.mistakes)},
         "lastPass": _last_pass(look),
-        "nodes": _nodes(node_list.see(look)),
+        "nodes": _nodes(node_list.see(look) if seen is None else seen),
         "pods": {"total": len(look.state.pods), "pending": len(look.state.pending)},
         "migrations": _migrations(look),
         "limits": _limits(look),
