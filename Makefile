@@ -21,12 +21,12 @@ NODES ?= 3
 BIN ?= $(HOME)/.local/bin
 SPOT ?= 3
 
-.PHONY: help test check unit integration e2e demo up down plugin bench campaigns fmt docs lock binaries clean
+.PHONY: help test check unit integration e2e demo up down plugin bench browser campaigns fmt docs lock binaries clean
 
 help:  ## Print every target with one sentence.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-test: check binaries  ## Run everything: checks, unit, integration and end-to-end tests (what CI runs).
+test: check binaries browser  ## Run everything: checks, unit, integration and end-to-end tests (what CI runs).
 	$(PYTEST) tests $(PARALLEL) -m "not campaign" --cov --cov-report=term:skip-covered
 
 check: $(READY)  ## Check format, lint, types and import contracts; change nothing.
@@ -85,6 +85,12 @@ lock: $(READY)  ## Pin requirements*.txt again from requirements*.in.
 	@for name in requirements requirements-dev; do \
 	  $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	    --no-emit-index-url --custom-compile-command 'make lock' $$name.in -o $$name.txt; done
+
+browser:  ## Find Chromium for the tests of the dashboard, or install it (Debian, as root).
+	@command -v chromium chromium-browser google-chrome >/dev/null \
+	  || { echo "installing Chromium"; apt-get install -y --no-install-recommends chromium >/dev/null 2>&1; } \
+	  || { apt-get update >/dev/null 2>&1 && apt-get install -y --no-install-recommends chromium >/dev/null; } \
+	  || { echo "the tests of the dashboard need Chromium on PATH (Debian: apt-get install chromium)" >&2; exit 1; }
 
 binaries: $(READY)  ## Find or build the control plane's binaries (about ten minutes the first time).
 	@$(PY) -m testbed binaries

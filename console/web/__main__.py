@@ -1,0 +1,99 @@
+"""`python -m console.web`, or `kubectl spotshift dashboard`: the composition root of the page."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from flask import Flask
+
+from cluster import auth, errors
+from cluster.client import Client
+from cluster.runtime import Runtime
+from console import door
+from console.web import access, app, serve
+from console.web.access import Access
+from console.web.board import Board
+from console.web.streams import Streams
+from console.web.watcher import Watcher
+from policy import names
+from telemetry import logs
+from telemetry.catalogue import Log
+from telemetry.meter import Meter
+
+LISTEN: Final = "127.0.0.1:8090"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    made = argparse.ArgumentParser(prog="python -m console.web", description="Show the cluster on a page, live.")
+    made.add_argument("--listen", default=LISTEN, metavar="HOST:PORT", help=f"where to serve (default {LISTEN})")
+    made.add_argument(
+        "--host", action="append", default=[], metavar="NAME", help="a further name of this page; * for any"
+    )
+    made.add_argument("--token-file", type=Path, help="only whoever knows what is in this file may look")
+    made.add_argument("--interval", type=float, default=2.0, metavar="SECONDS", help="between two pictures, at least")
+    made.add_argument("--system-namespace", default=names.NAMESPACE, help="where spotshift is installed")
+    made.add_argument("--kubeconfig", type=Path)
+    made.add_argument("--context")
+    made.add_argument("--log-format", choices=("json", "text"), default="text")
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until SIGTERM."""
+    options = parser().parse_args(arguments)
+    try:
+        allowed = Access(_token(options.token_file), access.LOCAL | frozenset(options.host))
+        connection = auth.as_kubectl(os.environ, Path.home(), kubeconfig=options.kubeconfig, context=options.context)
+    except (auth.LoginError, OSError, ValueError) as wrong:
+        sys.stderr.write(f"error: {wrong}\n")
+        return 1
+    log = logs.Logger(logs.stream_sink(sys.stdout, options.log_format), now=_wall, strict=False)
+    runtime = Runtime(time.monotonic, _wall, random.Random(), log.bind(component="console"), Meter(strict=False))  # noqa: S311 - for jitter
+    board = Board()
+    watchers: list[Watcher] = []
+
+    def compose() -> Flask:
+        client = Client(connection, rate_limit=None, user_agent=door.AGENT)
+        try:
+            watcher = Watcher(
+                client, board, runtime=runtime, system=options.system_namespace, seconds=options.interval
+            )
+            watcher.start()
+        except errors.ApiError as error:
+            raise SystemExit(f"error: {door.told(error, connection.server)}") from error
+        watchers.append(watcher)
+        runtime.log.emit(Log.LISTENING, address=f"http://{options.listen}/")
+        return app.create(board, allowed, Streams(serve.PAGES))
+
+    def stop() -> None:
+        for watcher in watchers:
+            watcher.stop()
+
+    serve.Server(compose, listen=options.listen, stop=stop).run()
+    return 0
+
+
+def _token(file: Path | None) -> str:
+    if file is None:
+        return ""
+    token = file.read_text().strip()
+    if not token:
+        raise ValueError(f"{file} is empty: a token is any text")
+    return token
+
+
+def _wall() -> datetime:
+    return datetime.now(UTC)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

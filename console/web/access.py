@@ -1,0 +1,45 @@
+"""Who may look: requests for this host, with the token where there is one.   Pure.
+
+The page is bound to loopback unless somebody asks for more. Even there a foreign page could reach it by a name of its
+own that resolves to this machine, so the name that a browser asked for is looked at.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+COOKIE: Final = "spotshift-token"
+LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The rules."""
+
+    token: str = ""
+    """Empty: whoever can connect may look."""
+    hosts: frozenset[str] = LOCAL
+    """Names by which the page may be asked for; `*` for any."""
+
+    def knows_host(self, host: str) -> bool:
+        """Whether a `Host` header is one of ours."""
+        return "*" in self.hosts or bare(host) in self.hosts
+
+    def admits(self, given: str) -> bool:
+        """Whether this is the token; takes as long for a wrong one as for a right one."""
+        return not self.token or hmac.compare_digest(given.encode(), self.token.encode())
+
+    def presented(self, headers: Mapping[str, str], cookies: Mapping[str, str]) -> str:
+        """The token of a request."""
+        kind, _, value = headers.get("Authorization", "").partition(" ")
+        return value.strip() if kind.lower() == "bearer" else cookies.get(COOKIE, "")
+
+
+def bare(host: str) -> str:
+    """`localhost:8090` and `[::1]:8090` without the port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].lower()
