@@ -57,6 +57,13 @@ class Keys:
     """Pod and workload annotation: share of the replicas that should be on spot."""
     min_on_demand: str
     """Pod and workload annotation: replicas that must stay on on-demand."""
+    mixed: str
+    """Pod label that the webhook sets on pods of workloads with a mix: by it the webhook watches and counts them."""
+    capacity: str
+    """Pod annotation: the side of the mix that the webhook chose for this pod, `spot` or `on-demand`."""
+    decided_by: str
+    """Pod annotation: which replica of the webhook chose it, so that a replica knows its own choices when it sees
+    them."""
     tier: str
     """Pod, workload and namespace annotation: priority class and default spot intent."""
     migration_id: str

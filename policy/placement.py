@@ -3,7 +3,7 @@
 Decides only; the webhook turns an intent into a patch, the descheduler into proposals.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol, TypeVar
@@ -94,6 +94,7 @@ SPOT_OF_TIER: Final = {Tier.CRITICAL: Spot.AVOID, Tier.BATCH: Spot.PREFER}
 #
 # `spot` said by anyone beats the default of a tier, even of a nearer one: saying is stronger than implying.
 # `either` is label or annotation; where both stand on one object and disagree, that means disabled.
+# A share or a minimum that is said where spot is not `prefer` mixes nothing, and is told.
 # In an excluded namespace the settings column is spot `ignore`, rescheduling `disabled`, and no mix.
 # `critical` in a namespace that may not use it counts as malformed.
 
@@ -123,6 +124,7 @@ def decide(subject: Subject, *, keys: Keys, settings: Settings) -> Decision:
         None if excluded else defaults.min_on_demand,
         Origin(Level.SETTINGS, "placement.minOnDemand"),
     )
+    warnings += _unmixed(spot, {share_origin: share, least_origin: least})
     return Decision(
         intent=Intent(spot=spot, tier=tier, rescheduling=moving, spot_percentage=share, min_on_demand=least),
         origins={
@@ -200,6 +202,13 @@ def _default_spot(tier: Tier, tier_origin: Origin, defaults: Placement, *, exclu
     if implied is not None:
         return implied, tier_origin
     return defaults.spot, Origin(Level.SETTINGS, "placement.spot")
+
+
+def _unmixed(spot: Spot, said: Mapping[Origin, int | None]) -> Iterator[Malformed]:
+    """A mix that somebody asked for where all pods go to the same side. One of the settings is not meant for them."""
+    for origin, value in said.items():
+        if spot is not Spot.PREFER and value is not None and origin.level is not Level.SETTINGS:
+            yield Malformed(origin.key, str(value), f"it with spot 'prefer', for here spot is '{spot}'")
 
 
 def _default_rescheduling(defaults: Placement, *, excluded: bool) -> tuple[Rescheduling, Origin]:

@@ -38,6 +38,19 @@ def _history_outlives_backoff(settings: Settings) -> Iterator[Mistake]:
         yield Mistake("history.historyTTL", kept, accepted)
 
 
+def _history_outlives_cooldowns(settings: Settings) -> Iterator[Mistake]:
+    """The rest after an interruption is counted from finished moves as well."""
+    named = settings.strategies
+    longest = {
+        "strategies.SpotReclaim.coolDown": named.spot_reclaim.cool_down,
+        "strategies.SpotMix.coolDown": named.spot_mix.cool_down,
+    }
+    for path, length in longest.items():
+        if length > settings.history.history_ttl:
+            kept = durations.text_of(settings.history.history_ttl)
+            yield Mistake(path, durations.text_of(length), f"at most history.historyTTL, which is {kept}")
+
+
 def _backoff_grows(settings: Settings) -> Iterator[Mistake]:
     if settings.backoff.max < settings.backoff.initial:
         longest, first = durations.text_of(settings.backoff.max), durations.text_of(settings.backoff.initial)
@@ -125,6 +138,7 @@ def _signals_can_match(settings: Settings) -> Iterator[Mistake]:
 # Each rule with the fields it looks at.
 _RULES: Final[tuple[tuple[Callable[[Settings], Iterator[Mistake]], tuple[str, ...]], ...]] = (
     (_history_outlives_backoff, ("history", "backoff")),
+    (_history_outlives_cooldowns, ("history", "strategies.SpotReclaim", "strategies.SpotMix")),
     (_backoff_grows, ("backoff",)),
     (_history_counts_suffice, ("history", "backoff")),
     (_strategies_exist, ("enabledStrategies", "strategies.thirdParty")),

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from policy.settings_types import Group, Interval, Limit, Url, Wait, Weight, WholePercent
+from policy.settings_types import Count, Group, Interval, Limit, Url, Wait, Weight, WholePercent
 
 
 class OnDeadline(StrEnum):
@@ -91,6 +91,12 @@ class SpotMix(Group, frozen=True, kw_only=True):
 
     weight: Weight = 70
     """Order among strategies. A wish of the workload, after the health of nodes."""
+    tolerance: Count = 0
+    """Pods by which a workload may be off its percentage before one is moved. More than 0 saves moves where an
+    autoscaler changes the number of replicas all day; `min-on-demand` is kept exactly in any case."""
+    cool_down: Wait = timedelta(minutes=15)
+    """How long a workload is not moved to spot after an interruption took pods of it, nor moved at all after such a
+    move ended on the wrong side. As for SpotReclaim."""
 
 
 class SpotReclaim(Group, frozen=True, kw_only=True):
@@ -98,6 +104,14 @@ class SpotReclaim(Group, frozen=True, kw_only=True):
 
     weight: Weight = 60
     """Order among strategies. It only saves money, so it comes last."""
+    max_pods: Limit = 10
+    """Moves back to spot under way at the same time. As many as `maxReschedulePods`; less leaves other strategies
+    their part of a pass."""
+    min_stay: Wait = timedelta(minutes=10)
+    """A pod runs on on-demand for so long before it goes back. Spot that came back a minute ago may go again."""
+    cool_down: Wait = timedelta(minutes=15)
+    """How long a workload stays where it is after an interruption took pods of it, or after a way back that did not
+    end on spot. Longer than most waves of interruptions last."""
 
 
 class ThirdParty(Group, frozen=True, kw_only=True):

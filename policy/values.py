@@ -45,6 +45,13 @@ class Spot(StrEnum):
     IGNORE = "ignore"
 
 
+class Side(StrEnum):
+    """Where a pod of a workload with a mix belongs; the words are those of the capacity of nodes."""
+
+    SPOT = "spot"
+    ON_DEMAND = "on-demand"
+
+
 class Tier(StrEnum):
     """How important a pod is."""
 
@@ -99,6 +106,11 @@ def rescheduling(key: str, value: str) -> Rescheduling | Malformed:
 def spot(key: str, value: str) -> Spot | Malformed:
     """Placement intent."""
     return _member(Spot, key, value)
+
+
+def side(key: str, value: str) -> Side | Malformed:
+    """Side of a mix."""
+    return _member(Side, key, value)
 
 
 def tier(key: str, value: str) -> Tier | Malformed:

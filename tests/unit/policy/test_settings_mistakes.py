@@ -224,3 +224,9 @@ def test_a_rule_is_silent_about_fields_that_are_wrong_themselves() -> None:
 def test_a_long_value_is_cut_in_the_message() -> None:
     (found,) = mistakes(HEAD + f"mode: {'x' * 5000}")
     assert len(str(found)) < 300
+
+
+@pytest.mark.parametrize("strategy", ["SpotReclaim", "SpotMix"])
+def test_a_rest_after_an_interruption_is_not_longer_than_it_is_remembered(strategy: str) -> None:
+    (found,) = mistakes(HEAD + f"strategies: {{{strategy}: {{coolDown: 25h}}}}")
+    assert found == Mistake(f"strategies.{strategy}.coolDown", "25h", "at most history.historyTTL, which is 24h")
