@@ -127,6 +127,7 @@ class Metric(enum.Enum):
     ADMISSIONS = _counter("admissions_total", "Pods seen by the webhook.", result="admission")
     ADMISSION_SECONDS = _timing("admission_seconds", FAST, "Time to answer one review.")
     HINTS = _counter("hints_total", "Replacements that were told a target, or for which none was known.", result="hint")
+    MIX_CHOICES = _counter("mix_choices_total", "Pods of workloads with a mix, by the side that was chosen for them.", capacity="capacity")
     VALUES_IGNORED = _counter("values_ignored_total", "Labels or annotations of ours with a value that is not accepted.")
 
     SETTINGS_LOADS = _counter("settings_loads_total", "Attempts to load the settings file.", result="settings")

@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
         "--cluster-dump",
         metavar="FILE",
         help="objects of a cluster, from: kubectl get -A -o json namespaces,nodes,priorityclasses,deployments,"
-        "replicasets,statefulsets,jobs,cronjobs,podmigrations; without it an ordinary cluster is assumed",
+        "replicasets,statefulsets,jobs,cronjobs,pods,podmigrations; without it an ordinary cluster is assumed",
     )
     return parser
 

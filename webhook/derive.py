@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from policy import capacity, exchange, keys, values
+from policy import capacity, exchange, keys, mix, values
 from policy.capacity import ANY, CapacityLabel, CapacityType, SpotTaint
 from policy.exchange import Exchange
 from policy.keys import Keys
+from webhook.counts import Counted, Mixed, Owner
 from webhook.objects import AnyObject, Class, Meta, Node, PodMigration
 from webhook.pod import NOTHING
 from webhook.view import CapacityInUse, Metadata, Migration, PriorityClass, Taint, Workload
@@ -82,6 +83,37 @@ def hostnames(nodes: Iterable[Node]) -> Mapping[str, str]:
     """The hostname labels that are not the node's name; kubelets are free to choose."""
     labels = ((node.metadata.name, (node.metadata.labels or NOTHING).get(keys.HOSTNAME, "")) for node in nodes)
     return {name: label for name, label in labels if label not in {"", name}}
+
+
+def spot_nodes(nodes: Iterable[Node], table: tuple[CapacityLabel, ...]) -> frozenset[str]:
+    """Names of spot nodes."""
+    return frozenset(
+        node.metadata.name
+        for node in nodes
+        if capacity.capacity_type(node.metadata.labels or NOTHING, table) is CapacityType.SPOT
+    )
+
+
+def mixed(of: Meta, ours: Keys) -> Mixed | None:
+    """What a pod counts for in the mix of its owner; None if it does not. One that is being deleted does not count:
+    its place is free.
+    """
+    said = of.annotations or NOTHING
+    side = mix.chosen(said, ours)
+    owner = next((it.uid for it in of.owner_references or () if it.controller), "")
+    if side is None or not owner or of.deletion_timestamp is not None:
+        return None
+    return Mixed((of.namespace, owner), side, said.get(ours.decided_by, ""))
+
+
+def counts(pods: Iterable[Meta], ours: Keys) -> Mapping[Owner, Counted]:
+    """Pods of mixes that stand still, such as those of a dump."""
+    found: dict[Owner, Counted] = {}
+    for one in pods:
+        pod = mixed(one, ours)
+        if pod is not None:
+            found[pod.owner] = found.get(pod.owner, Counted()).plus(pod.side)
+    return found
 
 
 def migrations(seen: Iterable[PodMigration]) -> Mapping[tuple[str, str], tuple[Migration, ...]]:

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from webhook import mutate, patch, review, selfcheck
+from webhook.counts import Choice
 from webhook.memory import Known, Memory
 from webhook.mutate import Decision
 from webhook.reasons import Note, Result, Skip
@@ -26,6 +27,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     result: Result
     skips: tuple[Skip, ...] = ()
     notes: tuple[Note, ...] = ()
+    choice: Choice | None = None
+    """The side of the pod, if its workload asks for a mix."""
     uid: str = ""
     namespace: str = ""
     dry_run: bool = False
@@ -50,7 +53,7 @@ def handle(body: bytes, view: View, now: datetime, memory: Memory | None = None)
     if isinstance(parsed, BadRequest):
         return _failed(parsed.status, parsed.message, Result.BAD_REQUEST)
     try:
-        return _answer(parsed, mutate.decide(parsed, view, now), memory)
+        return _counted(_answer(parsed, mutate.decide(parsed, view, now), memory), view)
     except Exception as error:  # noqa: BLE001 - outermost place: an error of ours must not cost anybody a pod
         audit = {"decision": Result.INTERNAL_ERROR.value}
         sent = review.allowed(parsed.uid, audit=audit)
@@ -58,6 +61,8 @@ def handle(body: bytes, view: View, now: datetime, memory: Memory | None = None)
 
 
 def _answer(parsed: Review, decision: Decision, memory: Memory | None = None) -> Outcome:
+    if decision.choice is not None:
+        memory = None  # the next pod like this one may get the other side
     if not decision.ops:
         sent = review.allowed(parsed.uid, warnings=decision.warnings, audit=decision.audit)
         return _decided(parsed, sent, decision, memory)
@@ -74,6 +79,13 @@ def _decided(parsed: Review, sent: bytes, decision: Decision, memory: Memory | N
     if memory is not None:
         memory.keep(decision, review.frame(sent, parsed.uid))
     return _outcome(parsed, sent, decision.result, decision)
+
+
+def _counted(outcome: Outcome, view: View) -> Outcome:
+    """The choice of a pod that will be created is known before any watch shows the pod."""
+    if outcome.choice is not None and outcome.result is Result.PATCHED and not outcome.dry_run:
+        view.counts.decided(outcome.choice)
+    return outcome
 
 
 def _recalled(body: bytes, view: View, memory: Memory | None) -> Outcome | None:
@@ -97,6 +109,7 @@ def _outcome(parsed: Review | Known, sent: bytes, result: Result, decision: Deci
         result=result,
         skips=decision.skips,
         notes=decision.notes,
+        choice=decision.choice,
         uid=parsed.uid,
         namespace=parsed.namespace,
         dry_run=parsed.dry_run,

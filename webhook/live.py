@@ -20,16 +20,20 @@ from cluster.reflector import Reflector
 from cluster.resources import Resource
 from cluster.runtime import Runtime
 from cluster.source import ClusterSource, Source
-from cluster.store import Delta
+from cluster.store import Delta, Kind
+from policy.keys import Keys
 from policy.settings import Settings
 from telemetry.catalogue import Log
 from telemetry.metrics import Metric
 from webhook.parts import Parts
+from webhook.tally import Tally
 from webhook.view import View
 from webhook.watched import Watched, WatchedClass, WatchedMove, WatchedNode, WatchedObject
 
 COALESCE_SECONDS: Final = 0.05
 """Between two views. The first change after a rest is in the next view at once; a roll-out brings hundreds."""
+HURRY_SECONDS: Final = 0.005
+"""The same after a workload has appeared: its first pods come within some 20 ms, and are to get what it asks for."""
 WORKLOADS: Final = (known.DEPLOYMENTS, known.REPLICASETS, known.STATEFULSETS, known.JOBS, known.CRONJOBS)
 
 
@@ -46,11 +50,24 @@ Change = tuple[Resource, Delta[Watched]] | Gone | Settings | None
 Sources = Sequence[tuple[Resource, Source[Any]]]
 
 
-def sources(client: Client) -> Sources:
-    """Everything the webhook looks at; of workloads only metadata."""
+RUNNING: Final = "status.phase!=Succeeded,status.phase!=Failed"
+"""Pods that have ended are replaced, and do not count any more."""
+
+
+def sources(client: Client, ours: Keys) -> Sources:
+    """Everything the webhook looks at; of workloads only metadata, and of pods only those of mixes."""
+    mixed = ClusterSource(
+        client,
+        known.PODS,
+        WatchedObject,
+        label_selector=ours.mixed,
+        field_selector=RUNNING,
+        metadata_only=True,
+    )
     return (
         (known.NAMESPACES, ClusterSource(client, known.NAMESPACES, WatchedObject, metadata_only=True)),
         (known.NODES, ClusterSource(client, known.NODES, WatchedNode)),
+        (known.PODS, mixed),
         (known.PRIORITYCLASSES, ClusterSource(client, known.PRIORITYCLASSES, WatchedClass)),
         (known.PODMIGRATIONS, MayBeAbsent(ClusterSource(client, known.PODMIGRATIONS, WatchedMove))),
         *((it, ClusterSource(client, it, WatchedObject, metadata_only=True)) for it in WORKLOADS),
@@ -70,22 +87,25 @@ class LiveView:
         settings: Settings,
         *,
         own_namespace: str,
+        tally: Tally,
         runtime: Runtime,
         tuning: Tuning = Tuning(),  # noqa: B008 - a frozen value
     ) -> None:
         self._runtime = runtime
         self._own_namespace = own_namespace
         self._settings = settings
-        self._parts = Parts(settings, own_namespace=own_namespace)
+        self._tally = tally
+        self._parts = Parts(settings, own_namespace=own_namespace, counts=tally)
         self._changes: queue.SimpleQueue[Change] = queue.SimpleQueue()
         self._reflectors: dict[Resource, Reflector[Any]] = {}
         self._sources = sources
         for resource, source in sources:
             if isinstance(source, MayBeAbsent):
                 source.on_absent = partial(self._changes.put, Gone(resource))
-            handler = partial(self._changed, resource)
+            handler = tally.apply if resource == known.PODS else partial(self._changed, resource)
             self._reflectors[resource] = Reflector(source, handler, runtime=runtime, tuning=tuning)
         self._stop = threading.Event()
+        self._hurry = threading.Event()
         self._complete = False
         self._thread = threading.Thread(target=self._run, name="view", daemon=True)
         self.view: View = self._parts.view()
@@ -99,6 +119,7 @@ class LiveView:
     def stop(self) -> None:
         """End the watches; the view stays as it is. What is still waiting for an answer ends by itself."""
         self._stop.set()
+        self._hurry.set()
         self._changes.put(None)
         for reflector in self._reflectors.values():
             reflector.stop(0)
@@ -120,6 +141,8 @@ class LiveView:
 
     def _changed(self, resource: Resource, delta: Delta[Watched]) -> None:
         self._changes.put((resource, delta))
+        if delta.kind is Kind.ADDED and resource in WORKLOADS:
+            self._hurry.set()
 
     # ---- the thread
 
@@ -127,7 +150,7 @@ class LiveView:
         built = self._runtime.clock() - COALESCE_SECONDS
         while not self._stop.is_set():
             first = self._next()
-            self._stop.wait(max(0.0, built + COALESCE_SECONDS - self._runtime.clock()))
+            self._rest(built)
             built = self._runtime.clock()
             # Asked before the rest is taken: what a first list brought is then among it.
             synced = all(self._problem(resource, source) is None for resource, source in self._sources)
@@ -140,6 +163,12 @@ class LiveView:
                 self._runtime.log.emit(Log.INTERNAL_ERROR, error=error, traceback=error)
                 self._runtime.meter.inc(Metric.INTERNAL_ERRORS)
                 self._changes.put(self._settings)  # which makes everything anew from the stores
+
+    def _rest(self, built: float) -> None:
+        """Let changes come together, unless one of them has to be seen at once."""
+        self._stop.wait(max(0.0, built + HURRY_SECONDS - self._runtime.clock()))
+        self._hurry.wait(max(0.0, built + COALESCE_SECONDS - self._runtime.clock()))
+        self._hurry.clear()
 
     def _next(self) -> Change:
         try:
@@ -160,8 +189,10 @@ class LiveView:
                 return
             case Settings():
                 self._settings = change
-                self._parts = Parts(change, own_namespace=self._own_namespace)
+                self._parts = Parts(change, own_namespace=self._own_namespace, counts=self._tally)
                 for resource, reflector in self._reflectors.items():
+                    if resource == known.PODS:
+                        continue  # counted by who hears of them
                     for seen in reflector.store.snapshot().values():
                         self._parts.put(resource, seen)
             case Gone(resource):

@@ -3,7 +3,8 @@
 What a decision depends on is the view, the request and a few fields of the pod. While the view is the same and the
 bytes of those fields are the same, so is the decision, and the check of its patch with it: the fields that a patch
 can name are among them. The one thing that depends on the time as well is an open move, so nothing is remembered
-while there is one. Not safe from two threads; the worker has one.
+while there is one, and nothing of a pod whose workload asks for a mix, where the next may get the other side. Not
+safe from two threads; the worker has one.
 """
 
 from typing import Final

@@ -12,8 +12,9 @@ from policy import placement
 from policy.placement import Origin, Subject
 from policy.reasons import Malformed
 from policy.settings import Mode
-from policy.values import Rescheduling, Spot
-from webhook import exempt, migration, patch, priority, spot
+from policy.values import Rescheduling, Side, Spot
+from webhook import exempt, migration, mix, patch, priority, spot
+from webhook.counts import Choice
 from webhook.patch import NO_CHANGE, Change, Op
 from webhook.pod import Pod
 from webhook.reasons import Note, Result, Skip
@@ -37,6 +38,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     placed: placement.Decision | None = None
     migration_ids: tuple[str, ...] = ()
     """Open moves whose replacement the pod can be, oldest first."""
+    choice: Choice | None = None
+    """The side of the pod, if its workload asks for a mix."""
 
     @property
     def result(self) -> Result:
@@ -51,6 +54,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
         found = {"decision": self.result.value, "reason": ",".join(self.skips or self.notes)}
         if self.placed is not None:
             found["intent"] = ",".join(_told(self.placed, name) for name in ("spot", "tier", "rescheduling"))
+        if self.choice is not None:
+            found["capacity"] = self.choice.side.value
         if self.migration_ids:
             found["migration"] = self.migration_ids[0]
         return found
@@ -78,13 +83,16 @@ def _decide(pod: Pod, namespace: str, view: View, now: datetime) -> Decision:
         return Decision(skips=(Skip.OPTED_OUT,), notes=known, warnings=told, placed=placed)
     if view.settings.mode is Mode.OBSERVE and not moves:
         return Decision(skips=(Skip.OBSERVE,), notes=known, warnings=told, placed=placed)
-    change = _change(pod, placed, moves, view)
+    observed = view.settings.mode is Mode.OBSERVE
+    choice = None if observed else mix.choose(pod, placed.intent, namespace, view, moves)
+    change = _change(pod, placed, moves, view, choice)
     return Decision(
         ops=patch.ops(pod, change),
         notes=known + change.notes,
         warnings=told + change.warnings,
         placed=placed,
         migration_ids=tuple(move.id for move in moves),
+        choice=choice,
     )
 
 
@@ -101,7 +109,9 @@ def _bears_our_keys(pod: Pod, prefix: str) -> bool:
     return any(key.startswith(prefix) for key in pod.annotations) or any(key.startswith(prefix) for key in pod.labels)
 
 
-def _change(pod: Pod, placed: placement.Decision, moves: tuple[Migration, ...], view: View) -> Change:
+def _change(
+    pod: Pod, placed: placement.Decision, moves: tuple[Migration, ...], view: View, choice: Choice | None
+) -> Change:
     """All rules, in the order in which a person reads a pod."""
     moving = migration.change(pod, moves, view) if moves else migration.strip(pod, view)
     if view.settings.mode is Mode.OBSERVE:  # open moves finish, nothing new begins
@@ -114,8 +124,9 @@ def _change(pod: Pod, placed: placement.Decision, moves: tuple[Migration, ...], 
         (
             _managed(pod, view),
             moving,
+            NO_CHANGE if choice is None else mix.change(pod, choice, view),
             priority.change(pod, placed.intent.tier, view),
-            spot.change(pod, _side(placed), view, key=key, weight=weight),
+            spot.change(pod, _spot(placed, choice), view, key=key, weight=weight),
         )
     )
 
@@ -131,9 +142,11 @@ def _managed(pod: Pod, view: View) -> Change:
     return Change(warnings=(str(Malformed(view.keys.managed, own, accepted)),))
 
 
-def _side(placed: placement.Decision) -> Spot:
-    """Which capacity this one pod of its workload is for: the place where a mix would choose its side."""
-    return placed.intent.spot
+def _spot(placed: placement.Decision, choice: Choice | None) -> Spot:
+    """Which capacity this one pod of its workload is for."""
+    if choice is None:
+        return placed.intent.spot
+    return Spot.PREFER if choice.side is Side.SPOT else Spot.AVOID
 
 
 def _told(placed: placement.Decision, name: str) -> str:

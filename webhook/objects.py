@@ -24,6 +24,7 @@ class Meta(_Part, frozen=True):
     namespace: str = ""
     uid: str = ""
     creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     owner_references: tuple[OwnerReference, ...] | None = None

@@ -14,6 +14,7 @@ from cluster.resources import NAMESPACES, PODMIGRATIONS, Resource
 from cluster.store import Delta, Key
 from policy.settings import Settings
 from webhook import derive
+from webhook.counts import NOBODY, Counts
 from webhook.view import Metadata, PriorityClass, View, Workload, empty
 from webhook.watched import Watched, WatchedClass, WatchedMove, WatchedNode, WatchedObject
 
@@ -21,8 +22,8 @@ from webhook.watched import Watched, WatchedClass, WatchedMove, WatchedNode, Wat
 class Parts:
     """What the next view will hold."""
 
-    def __init__(self, settings: Settings, *, own_namespace: str) -> None:
-        self._view = replace(empty(settings), own_namespace=own_namespace)
+    def __init__(self, settings: Settings, *, own_namespace: str, counts: Counts = NOBODY) -> None:
+        self._view = replace(empty(settings), own_namespace=own_namespace, counts=counts)
         self._namespaces: dict[str, Metadata] = {}
         self._workloads: dict[str, Workload] = {}
         self._names: dict[tuple[str, str, str], str] = {}
@@ -84,6 +85,7 @@ class Parts:
             found["capacity"] = derive.capacity_in_use(nodes, capacity.all_labels())
             found["spot_taints"] = derive.spot_taints(nodes, capacity.all_taints())
             found["hostnames"] = derive.hostnames(nodes)
+            found["spot_nodes"] = derive.spot_nodes(nodes, capacity.all_labels())
         return found
 
     def _put_workload(self, resource: Resource, seen: WatchedObject) -> None:

@@ -56,6 +56,8 @@ class Note(Sentence):
     SPOT_AVOIDED = "SPOT_AVOIDED", "spot nodes are avoided"
     SPOT_TOLERATED = "SPOT_TOLERATED", "the taints of spot nodes are tolerated"
     SPOT_IGNORED = "SPOT_IGNORED", "capacity is left to the pod"
+    MIX_SPOT = "MIX_SPOT", "the mix of its workload has it on spot"
+    MIX_ON_DEMAND = "MIX_ON_DEMAND", "the mix of its workload has it on on-demand"
     PINNED = "PINNED", "the pod's own rules tie it to one node"
     OWN_CAPACITY_RULE = "OWN_CAPACITY_RULE", "the pod has rules on capacity already, and they stand"
     NO_CAPACITY_LABEL = "NO_CAPACITY_LABEL", "no node carries a label that tells its capacity"

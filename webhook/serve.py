@@ -7,6 +7,7 @@ import argparse
 import logging
 import os
 import random
+import secrets
 import ssl
 import sys
 import time
@@ -20,7 +21,7 @@ from cluster.client import Client
 from cluster.eventlog import Subject, Topic
 from cluster.live_settings import LiveSettings
 from cluster.runtime import Runtime
-from policy import convert, settings_load
+from policy import convert, keys, settings_load
 from policy.mistakes import InvalidSettings
 from policy.settings import Settings
 from telemetry import logs, probes
@@ -29,6 +30,7 @@ from telemetry.meter import Meter
 from webhook import app, bundle, live
 from webhook.live import LiveView
 from webhook.server import Application
+from webhook.tally import Tally
 from webhook.tls import Certificate
 
 
@@ -58,8 +60,11 @@ def compose(options: argparse.Namespace, log: logs.Logger) -> tuple[Application,
     meter = Meter(strict=False, process=True)
     runtime = Runtime(time.monotonic, _wall, random.Random(), log, meter)  # noqa: S311 - for jitter
     client = Client(_connection(options), rate_limit=None, user_agent="spotshift-webhook", meter=meter)
+    settings = _settings(options.settings)
+    ours = keys.under(settings.label_prefix)
+    counts = Tally(f"webhook-{secrets.token_hex(4)}", ours, _wall)
     view = LiveView(
-        live.sources(client), _settings(options.settings), own_namespace=options.namespace, runtime=runtime
+        live.sources(client, ours), settings, own_namespace=options.namespace, tally=counts, runtime=runtime
     )
     certificate = Certificate(options.cert, options.key, runtime=runtime)
     parts: list[LiveView | LiveSettings | Certificate | bundle.PublishedBundle | app.Server] = [certificate, view]

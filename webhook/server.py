@@ -138,6 +138,8 @@ class Application:
         meter.inc(Metric.ADMISSIONS, result=_RESULTS[outcome.result])
         if outcome.ignored:
             meter.inc(Metric.VALUES_IGNORED, outcome.ignored)
+        if outcome.choice is not None and outcome.choice.fresh and not outcome.dry_run:
+            meter.inc(Metric.MIX_CHOICES, capacity=outcome.choice.side.value)
         if Note.REPLACEMENT in outcome.notes:
             meter.inc(Metric.HINTS, result="given" if Note.HINTED in outcome.notes else "none")
         if outcome.result in _OURS:

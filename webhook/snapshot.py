@@ -11,6 +11,7 @@ import msgspec
 
 from policy.settings import Settings
 from webhook import derive
+from webhook.counts import Known
 from webhook.objects import AnyObject, Class, Node, PodMigration
 from webhook.view import WATCHED_KINDS, View, empty
 
@@ -38,6 +39,8 @@ def of_objects(objects: Iterable[Mapping[str, Any]], settings: Settings) -> View
         capacity=derive.capacity_in_use(nodes, settings.capacity.all_labels()),
         spot_taints=derive.spot_taints(nodes, settings.capacity.all_taints()),
         hostnames=derive.hostnames(nodes),
+        spot_nodes=derive.spot_nodes(nodes, settings.capacity.all_labels()),
+        counts=Known(derive.counts((it.metadata for it in _all(listed, AnyObject, "Pod")), blank.keys)),
         migrations=derive.migrations(_all(listed, PodMigration, "PodMigration")),
     )
 

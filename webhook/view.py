@@ -1,6 +1,7 @@
 """What the webhook knows of the cluster while it answers: one immutable value, swapped whole by the watches.
 
-Reads only. `derive` makes its parts from objects; nothing in here asks the API server.
+Reads only; `counts` alone is asked and not held. `derive` makes its parts from objects; nothing in here asks the API
+server.
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from policy import placement
 from policy.capacity import CapacityLabel
 from policy.keys import Keys
 from policy.settings import Settings
+from webhook.counts import NOBODY, Counts
 from webhook.pod import OwnerReference
 
 OWN_NAMESPACE: Final = "spotshift-system"
@@ -116,6 +118,10 @@ class View:
     """Sorted."""
     hostnames: Mapping[str, str] = field(default_factory=dict)
     """Hostname label by node name, only where the two differ."""
+    spot_nodes: frozenset[str] = frozenset()
+    """Names."""
+    counts: Counts = NOBODY
+    """Pods of workloads with a mix."""
     migrations: Mapping[tuple[str, str], tuple[Migration, ...]] = field(default_factory=dict)
     """By namespace and UID of the controller, oldest first."""
 

@@ -45,12 +45,22 @@ VIEWS: dict[str, View] = {
     "moving a bare pod": building.view(objects=[move("c", "w-1", "w-2", owner=None)]),
     "requires": building.view(nodes=TWO_LABELS, policy={"placement": {"spot": "require"}}, objects=_MOVES),
     "avoids": building.view(nodes=[TAINTED], policy={"placement": {"spot": "avoid"}}),
+    "mixes": building.view(objects=_MOVES[:1], policy={"placement": {"spotPercentage": 50, "minOnDemand": 1}}),
     "observes": building.view(objects=_MOVES, policy={"mode": "observe"}),
 }
 
 OURS = [
     f"{PREFIX}{name}"
-    for name in ("spot", "tier", "rescheduling", "spot-percentage", "min-on-demand", "managed", "migration-id")
+    for name in (
+        "spot",
+        "tier",
+        "rescheduling",
+        "spot-percentage",
+        "min-on-demand",
+        "managed",
+        "mixed",
+        "migration-id",
+    )
 ] + [f"{PREFIX}{name}" for name in ("migration-status", "migrated-from", "migration-time", "original-pod")]
 NASTY = ["", "~", "/", "~1", "~0", "a/b~c", "a~1b/c", "-", "0", "ä ö", '"', "\\", "\n"]
 WORDS = ["prefer", "require", "avoid", "ignore", "critical", "batch", "standard", "enabled", "disabled", "true"]

@@ -12,12 +12,15 @@ from cluster.decode import Decoder
 from cluster.pace import Pace
 from cluster.recovery import Tuning
 from cluster.resources import Resource
+from policy import keys
 from telemetry.metrics import Metric
 from tests.unit.cluster.kept import Kept
 from tests.unit.cluster.surroundings import World, until
 from tests.unit.webhook import building
 from tests.unit.webhook.building import CAPACITY, PREFIX
+from webhook.counts import Counted
 from webhook.live import WORKLOADS, LiveView
+from webhook.tally import Tally
 from webhook.watched import WatchedClass, WatchedMove, WatchedNode, WatchedObject
 
 TYPES: dict[Resource, Any] = {
@@ -40,16 +43,24 @@ class Cluster:
     """All sources of a live view."""
 
     def __init__(self) -> None:
-        wanted = (resources.NAMESPACES, resources.NODES, resources.PRIORITYCLASSES, resources.PODMIGRATIONS)
+        wanted = (
+            resources.NAMESPACES,
+            resources.NODES,
+            resources.PODS,
+            resources.PRIORITYCLASSES,
+            resources.PODMIGRATIONS,
+        )
         self.kept = {
             resource: Kept(resource, Decoder(TYPES.get(resource, WatchedObject)))
             for resource in (*wanted, *WORKLOADS)
         }
         self.world = World()
+        self.tally = Tally("me", keys.under(), lambda: building.NOW)
         self.live = LiveView(
             [(it, MayBeAbsent(kept) if it is resources.PODMIGRATIONS else kept) for it, kept in self.kept.items()],
             building.settings(),
             own_namespace="spotshift-system",
+            tally=self.tally,
             runtime=self.world.runtime,
             tuning=QUICK,
         )
@@ -161,6 +172,19 @@ def test_moves_come_and_go_with_their_definition(cluster: Cluster) -> None:
     cluster.kept[resources.PODMIGRATIONS].end()
     until(lambda: not cluster.live.view.migrations, "the end of the definition")
     assert cluster.live.problem() is None
+
+
+def test_pods_of_a_mix_are_counted_without_a_new_view(ready: Cluster) -> None:
+    before = ready.live.view
+    owner = {"kind": "ReplicaSet", "name": "web", "uid": "rs", "controller": True}
+    said = {"annotations": {PREFIX + "capacity": "spot"}, "ownerReferences": [owner]}
+    ready.say(resources.PODS, "ADDED", "web-1", uid="p", metadata=said)
+    until(lambda: ready.live.view.counts.of(("shop", "rs")) == Counted(1, 0), "the pod among the counts")
+    ready.live.configure(building.settings({"mode": "observe"}))
+    until(lambda: ready.live.view is not before, "other settings")
+    assert ready.live.view.counts.of(("shop", "rs")) == Counted(1, 0)
+    ready.say(resources.PODS, "DELETED", "web-1", uid="p")
+    until(lambda: ready.live.view.counts.of(("shop", "rs")) == Counted(0, 0), "the end of the pod")
 
 
 def test_a_defect_costs_one_view_and_not_the_thread(ready: Cluster) -> None:

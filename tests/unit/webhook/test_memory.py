@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from policy import keys
 from policy.settings import Mode
 from tests.unit.webhook import building, cases
 from webhook import memory, mutate, selfcheck
 from webhook.handle import Outcome, handle
 from webhook.memory import Memory
 from webhook.reasons import Result
+from webhook.tally import Tally
 
 POD: dict[str, Any] = {
     "metadata": {"generateName": "web-", "labels": {"app": "web"}},
@@ -136,3 +138,13 @@ def test_it_does_not_grow_with_the_pods(length: int, known: bool) -> None:
     body = changed("metadata", annotations={"of-a-user": "x" * length})
     assert answers(body, kept).result is Result.PATCHED
     assert (kept.recall(body, VIEW) is not None) is known
+
+
+def test_pods_of_a_mix_are_not_remembered() -> None:
+    """Two pods with the same bytes get different sides."""
+    owner = {"kind": "ReplicaSet", "name": "web-6f7", "uid": "u-rs", "controller": True}
+    body = building.body({**POD, "metadata": {**POD["metadata"], "ownerReferences": [owner]}})
+    counts = Tally("me", keys.under(), lambda: building.NOW)
+    view, kept = replace(building.view(policy={"placement": {"spotPercentage": 50}}), counts=counts), Memory()
+    sides = [handle(body, view, building.NOW, kept).choice for _ in range(4)]
+    assert [it.side.value for it in sides if it is not None] == ["on-demand", "spot", "on-demand", "spot"]
