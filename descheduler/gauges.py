@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from descheduler import memory
+from descheduler import memory, mixes
+from descheduler.guards import Context
 from descheduler.plan import Plan
 from descheduler.state import ClusterState
+from policy import keys
 from policy.capacity import CapacityType
 from policy.settings import Settings
 from telemetry.metrics import LABELS, Metric
@@ -42,6 +44,9 @@ def read(state: ClusterState, plan: Plan, settings: Settings, now: datetime) -> 
     yield Reading(Metric.REPLACEMENTS_AWAITED, awaited)
     yield Reading(Metric.WORKLOADS_RESTING, len(memory.cooldowns(state.migrations.values(), settings, now)))
     yield Reading(Metric.IMBALANCE, _imbalance(plan))
+    mixed = list(mixes.find(Context(state, settings, keys.under(settings.label_prefix), now, cooldowns={})))
+    yield Reading(Metric.MIX_WORKLOADS, len(mixed))
+    yield Reading(Metric.MIX_DRIFT, sum(it.over_on_spot + it.over_elsewhere for it in mixed))
 
 
 def none() -> Iterator[Reading]:
@@ -51,7 +56,13 @@ def none() -> Iterator[Reading]:
         yield Reading(Metric.NODES_SIGNALLED, 0, {"capacity": kind.value})
     for phase in LABELS["phase"]:
         yield Reading(Metric.MIGRATIONS_OPEN, 0, {"phase": phase})
-    for metric in (Metric.REPLACEMENTS_AWAITED, Metric.WORKLOADS_RESTING, Metric.IMBALANCE):
+    for metric in (
+        Metric.REPLACEMENTS_AWAITED,
+        Metric.WORKLOADS_RESTING,
+        Metric.IMBALANCE,
+        Metric.MIX_WORKLOADS,
+        Metric.MIX_DRIFT,
+    ):
         yield Reading(metric, 0)
 
 

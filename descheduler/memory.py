@@ -92,7 +92,7 @@ def _by_subject(migrations: Iterable[PodMigration]) -> dict[str, list[PodMigrati
 
 
 def subject(migration: PodMigration) -> str:
-    """A copied pod goes on under another name, and that is the one that may be moved again."""
+    """Whose move it was. A copied pod goes on under another name, and that is the one that may be moved again."""
     status = migration.status
     if status.resolved is not None and status.resolved.workload is not None:
         return status.resolved.workload.uid

@@ -59,6 +59,9 @@ class Proposal:
     aim: Aim | None = None
     """None: the pod is to leave, wherever it can go."""
     deadline: datetime | None = None
+    tiers: tuple[bool | None, ...] = ()
+    """Capacity of the target, the better first (spot, other, any), where the strategy itself is about capacity.
+    Empty: the pod's own intent decides."""
 
 
 @dataclass(frozen=True, slots=True)

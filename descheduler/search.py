@@ -64,7 +64,7 @@ class Search:
     def target(self, proposal: Proposal) -> str | Reason:
         """The node to go to. The pod has left its own in the picture."""
         pod, aim = proposal.pod, proposal.aim
-        tiers = self.tiers(pod, proposal.urgency)
+        tiers = proposal.tiers or self.tiers(pod, proposal.urgency)
         for alike in _kinds(aim):
             known = self._stuck.get((template(pod), tiers, alike))
             if known is not None and self._still_holds(known, pod, tiers, aim):
@@ -85,7 +85,7 @@ class Search:
         """Where the pod may go, the better first."""
         on = self._ledger.state.nodes.get(pod.node_name)
         forced = urgency is not Urgency.VOLUNTARY
-        match Case(pod, self._context).decision.intent.spot:
+        match Case(pod, self._context).spot:
             case Spot.REQUIRE:
                 return (True,)
             case Spot.PREFER:

@@ -123,6 +123,8 @@ class Metric(enum.Enum):
     NODES_DRAINING = _gauge("nodes_draining", "Nodes that ask to be emptied, by how far that is.", stage="stage")
     DRAIN_PODS = _gauge("drain_pods", "Pods that still have to leave such nodes.")
     IMBALANCE = _gauge("imbalance_ratio", "Load of the fullest node over the mean load.")
+    MIX_WORKLOADS = _gauge("mix_workloads", "Workloads that ask for a mix of spot and on-demand.")
+    MIX_DRIFT = _gauge("mix_drift_pods", "Pods that are on the wrong side of the mix of their workload.")
 
     ADMISSIONS = _counter("admissions_total", "Pods seen by the webhook.", result="admission")
     ADMISSION_SECONDS = _timing("admission_seconds", FAST, "Time to answer one review.")

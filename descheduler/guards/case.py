@@ -12,10 +12,13 @@ from descheduler import scaling
 from descheduler.node_state import Key, NodeState
 from descheduler.state import ClusterState
 from descheduler.workload import Workload
-from policy import placement, windows
+from policy import mix, placement, windows
+from policy.capacity import CapacityType
 from policy.keys import Keys
+from policy.mix import Mix
 from policy.placement import Decision, Metadata
 from policy.settings import Settings
+from policy.values import Side, Spot
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,24 @@ class Case:
             namespace=namespace.metadata if namespace is not None else None,
         )
         return placement.decide(subject, keys=self.context.keys, settings=self.context.settings)
+
+    @property
+    def mix(self) -> Mix | None:
+        """What its workload asks for, if that is a mix; a pod on its own has no others to be mixed with."""
+        return None if self.pod.metadata.controller is None else mix.of(self.decision.intent)
+
+    @property
+    def spot(self) -> Spot:
+        """Where it should run. A pod of a mix belongs where it is, whoever moves it: only who looks at the whole mix
+        may take it to the other side.
+        """
+        if self.mix is None:
+            return self.decision.intent.spot
+        here = self.node
+        known = here is not None and here.node is not None
+        chosen = mix.chosen(self.pod.metadata.annotations, self.context.keys)
+        on_spot = here.capacity is CapacityType.SPOT if here is not None and known else chosen is Side.SPOT
+        return Spot.PREFER if on_spot else Spot.AVOID
 
     @property
     def since(self) -> datetime | None:

@@ -12,7 +12,14 @@ from typing import Any, Final, Protocol
 
 from descheduler.proposal import Proposal
 from descheduler.state import ClusterState
-from descheduler.strategies import load_balancing, node_maintenance, resource_optimization, third_party
+from descheduler.strategies import (
+    load_balancing,
+    node_maintenance,
+    resource_optimization,
+    spot_mix,
+    spot_reclaim,
+    third_party,
+)
 from descheduler.usage import Usage
 from policy.settings import Settings
 
@@ -41,6 +48,8 @@ REGISTRY: Final[tuple[Strategy, ...]] = (
     node_maintenance,  # somebody is waiting for the node
     load_balancing,  # often solves what the next one would find, with fewer moves
     resource_optimization,
+    spot_mix,  # decides for workloads with a mix, which the next one leaves alone
+    spot_reclaim,
 )
 
 
@@ -81,4 +90,6 @@ def _weights(settings: Settings) -> dict[str, int]:
         node_maintenance.NAME: named.node_maintenance.weight,
         load_balancing.NAME: named.load_balancing.weight,
         resource_optimization.NAME: named.resource_optimization.weight,
+        spot_mix.NAME: named.spot_mix.weight,
+        spot_reclaim.NAME: named.spot_reclaim.weight,
     }

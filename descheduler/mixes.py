@@ -1,0 +1,106 @@
+"""Workloads that ask for a mix of spot and on-demand, and how far off it they are.   Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from cluster.objects import Pod
+from descheduler.guards.case import Case, Context
+from descheduler.workload import Workload
+from policy.capacity import CapacityType
+from policy.mix import Mix
+from policy.placement import Metadata
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """One workload with a mix. Pods on their way out are not among its pods."""
+
+    workload: Workload
+    mix: Mix
+    on_spot: tuple[Pod, ...]
+    elsewhere: tuple[Pod, ...]
+    waiting: int
+    """Pods without a node."""
+
+    @cached_property
+    def replicas(self) -> int:
+        """What the mix is taken of. While pods are still to come or to go, the larger number: both sides are allowed
+        more then, and only what is too much in any case is corrected.
+        """
+        there = len(self.on_spot) + len(self.elsewhere) + self.waiting
+        return max(there, self.workload.replicas or 0)
+
+    @property
+    def over_on_spot(self) -> int:
+        """Pods on spot beyond what the mix allows."""
+        return max(0, len(self.on_spot) - self.mix.spot(self.replicas))
+
+    @property
+    def over_elsewhere(self) -> int:
+        """Pods elsewhere beyond what the mix asks for."""
+        return max(0, len(self.elsewhere) - self.mix.on_demand(self.replicas))
+
+    @property
+    def too_few_on_demand(self) -> bool:
+        """Whether fewer than `min-on-demand` are there, however the rest is shared."""
+        return self.replicas - len(self.on_spot) < min(self.mix.min_on_demand, self.replicas)
+
+
+def find(context: Context) -> Iterator[Mixed]:
+    """All of them, in the order of their names. One whose pods have different owners is being rolled out: what goes
+    and what comes is decided pod by pod at admission, and is looked at when it is over.
+    """
+    found: dict[str, tuple[Workload, Mix]] = {}
+    for pods in context.state.by_owner.values():
+        pod = next(iter(pods.values()))
+        workload = context.state.workload(pod)
+        if workload is not None and workload.uid not in found and _may_ask(pod, workload, context):
+            wanted = Case(pod, context).mix
+            if wanted is not None:
+                found[workload.uid] = (workload, wanted)
+    for workload, wanted in sorted(found.values(), key=lambda it: (it[0].namespace, it[0].kind, it[0].name)):
+        there = [pod for _, pod in context.state.siblings(workload) if pod.metadata.deletion_timestamp is None]
+        if len({_owner(pod) for pod in there}) == 1:
+            yield _mixed(workload, wanted, there, context)
+
+
+def is_on_spot(pod: Pod, context: Context) -> bool:
+    """Whether its node is spot. A node that does not tell its capacity is not."""
+    node = context.state.nodes.get(pod.node_name)
+    return node is not None and node.capacity is CapacityType.SPOT
+
+
+def _mixed(workload: Workload, wanted: Mix, pods: Sequence[Pod], context: Context) -> Mixed:
+    placed = [pod for pod in pods if pod.node_name]
+    return Mixed(
+        workload,
+        wanted,
+        tuple(pod for pod in placed if is_on_spot(pod, context)),
+        tuple(pod for pod in placed if not is_on_spot(pod, context)),
+        len(pods) - len(placed),
+    )
+
+
+def _may_ask(pod: Pod, workload: Workload, context: Context) -> bool:
+    """Cheap, for it is asked of every owner in the cluster, and most ask for nothing."""
+    defaults = context.settings.placement
+    if defaults.spot_percentage is not None or defaults.min_on_demand is not None:
+        return True
+    owner = pod.metadata.controller
+    direct = context.state.controllers.get(owner.uid) if owner is not None else None
+    namespace = context.state.namespaces.get(pod.metadata.namespace)
+    levels: tuple[Metadata | None, ...] = (
+        pod.metadata,
+        workload,
+        direct,
+        namespace.metadata if namespace is not None else None,
+    )
+    wanted = context.keys.spot_percentage, context.keys.min_on_demand
+    return any(key in level.annotations for level in levels if level is not None for key in wanted)
+
+
+def _owner(pod: Pod) -> str:
+    return pod.metadata.controller.uid if pod.metadata.controller is not None else ""
