@@ -22,6 +22,7 @@ from descheduler.places import Places, Template, template
 from descheduler.proposal import Mode, Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.state import ClusterState
+from policy import keys
 from policy.settings import Settings
 
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -40,6 +41,7 @@ class Ledger:
         """Grows with every booking; what was found impossible at the same number still is."""
         self.surging = scaling.open_surges(state)
         """Who doubles which workload, by its UID."""
+        self._hint = keys.under(settings.label_prefix).migration_target
         self._stateful: dict[str, str] = {}
         self._open_migrations()
         self.places = Places(self.picture, self.fitter)
@@ -135,8 +137,11 @@ class Ledger:
             if pod.metadata.deletion_timestamp is not None or pod.spec.scheduling_gates:
                 continue
             nominated = pod.status.nominated_node_name
+            hinted = pod.metadata.annotations.get(self._hint, "")
             if nominated in self.state.nodes:
                 target: str | None = nominated
+            elif hinted in self.state.nodes and self.fitter.fits(pod, hinted):
+                target = hinted  # the replacement of a move, which the scheduler has not looked at yet
             elif template(pod) in hopeless:
                 continue
             else:

@@ -26,8 +26,9 @@ class Trial:
         """Whether all of them fit; then their room is taken. Else nothing has changed."""
         placed: list[tuple[Pod, str]] = []
         for pod in pods:
-            target = self._place(pod)
+            target = None if self.is_hopeless(pod) else self._place(pod)
             if target is None:
+                self._remember(pod, alone=not placed)
                 for earlier, where in reversed(placed):
                     self._undo(earlier, where)
                 return False
@@ -38,16 +39,17 @@ class Trial:
         """Whether one like it fitted nowhere. Room only gets less here, so that needs no second look."""
         return template(pod) in self._hopeless
 
+    def _remember(self, pod: Pod, *, alone: bool) -> None:
+        """Not if others were placed just before, whose room is given back; nor with claims, which all differ."""
+        if alone and not pod.claims:
+            self._hopeless.add(template(pod))
+
     def _place(self, pod: Pod) -> str | None:
-        if self.is_hopeless(pod):
-            return None
         picture, places = self._ledger.picture, self._ledger.places
         picture.take(pod)
         target = places.choose(pod, spot=True, even=True)
         if target is None:
             picture.untake(pod)
-            if not pod.claims:  # which are each a case of their own
-                self._hopeless.add(template(pod))
             return None
         picture.put(pod, target)
         places.moved(pod, target)

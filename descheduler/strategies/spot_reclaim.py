@@ -42,6 +42,9 @@ PASSING: Final = frozenset({Code.NOT_READY, Code.STATEFULSET_BUSY, Code.OUTSIDE_
 """What holds a pod back for a moment only, and so does not keep its node from being emptied."""
 NOT_SPOT: Final = Reason(Code.NO_IMPROVEMENT, "it prefers spot, and this node is not spot either")
 
+KEPT: Final = Held(Reason(Code.NO_IMPROVEMENT, "what room there is on spot is for pods whose nodes can be emptied"))
+"""Of those that go first some may have to wait for a limit or a budget; nobody else takes their room meanwhile."""
+
 
 class Args(msgspec.Struct, frozen=True, kw_only=True):
     """How long pods stay, how long workloads rest, how many go at once."""
@@ -116,7 +119,7 @@ def _back(found: Sequence[OffSpot], context: Context, aim: Back) -> Iterator[Pro
             yield from (_proposal(pod, aim) for pod in each.pods)
         else:
             left.append(each)
-    stay: list[tuple[Pod, Aim]] = []
+    stay: list[tuple[Pod, Held]] = []
     for each in left:
         for pod in each.pods:
             if aim.full:
@@ -124,7 +127,7 @@ def _back(found: Sequence[OffSpot], context: Context, aim: Back) -> Iterator[Pro
             if not trial.is_hopeless(pod) and _may_all_go((pod,), context) and trial.all((pod,)):
                 yield _proposal(pod, aim)
             else:
-                stay.append((pod, aim))
+                stay.append((pod, KEPT))
         stay += [(pod, Held(reason)) for pod, reason in each.held]
     yield from (_proposal(pod, why) for pod, why in stay[:TOLD])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import Any, Final
 import urllib3
 import yaml
 
-from testbed import bed, install, kubelet, objects
+from testbed import bed, install, kubelet, objects, pytest_plugin
 from testbed.api import Api, Object
 from testbed.bed import ControlPlane
 from testbed.binaries import Binaries
@@ -21,6 +22,8 @@ from testbed.waiting import eventually
 
 PREFIX: Final = "scheduler.alpha.kubernetes.io/"
 SYSTEM: Final = "spotshift-system"
+OWN_NODE: Final = "on-demand-0"
+"""Where the pods of the product are counted; nothing else goes there."""
 PATIENCE_SECONDS: Final = 150.0
 """Two cores may be shared with everything else."""
 POLICY: Final[dict[str, Any]] = {
@@ -43,11 +46,25 @@ def product(home: Path, binaries: Binaries, *, nodes: int, spot: int) -> Iterato
             until=lambda found: found and all(found),
             what="a node for the product",
         )
-        kube.patch("nodes", "on-demand-0", {"spec": {"unschedulable": True}})
+        kube.patch("nodes", OWN_NODE, {"spec": {"unschedulable": True}})
         bed.add_nodes(kube, objects.pool("t-", on_demand=nodes, spot=spot))
         yield running
     finally:
         bed.down(home)
+
+
+@contextmanager
+def scene(running: ControlPlane) -> Iterator[Scene]:
+    """A namespace of the test's own. Nothing is moved before the test says so; all nodes are open again after it."""
+    made = Scene(running, f"spot-{secrets.token_hex(3)}")
+    made.configure()
+    try:
+        yield made
+    finally:
+        made.configure(mode="observe")
+        pytest_plugin.remove_namespace(made.kube, made.namespace)
+        made.cordon(*(it["metadata"]["name"] for it in made.kube.list("nodes")), cordoned=False)
+        made.cordon(OWN_NODE)
 
 
 @dataclass
@@ -62,7 +79,7 @@ class Scene:
 
     def __post_init__(self) -> None:
         self.kube = self.running.api()
-        self.kube.create("namespaces", {"metadata": {"name": self.namespace}})
+        pytest_plugin.make_namespace(self.kube, self.namespace)
 
     # ---- what a user does
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from descheduler.ledger import Ledger
 from descheduler.limits import by_replicas
 from descheduler.proposal import Mode
 from descheduler.reasons import Code
@@ -204,3 +205,19 @@ def test_pods_that_wait_come_first(pending: dict[str, Any], moves: int) -> None:
         waiting,
     ]
     assert len(scenes.made(objects, Settings(imbalance_threshold=10.0)).moves) == moves
+
+
+@pytest.mark.parametrize(
+    ("target", "cpu", "expected"),
+    [
+        pytest.param("", "1", "n1", id="no hint"),
+        pytest.param("n0", "1", "n0", id="to the target of its move"),
+        pytest.param("n0", "3", "n1", id="unless that has no room any more"),
+        pytest.param("gone", "1", "n1", id="unless that is gone"),
+    ],
+)
+def test_a_replacement_without_a_node_is_expected_at_its_target(target: str, cpu: str, expected: str) -> None:
+    waiting = build.pod("w", cpu=cpu, annotations={f"{scenes.PREFIX}migration-target": target} if target else {})
+    state = build.state(build.node("n0", cpu="2"), build.node("n1", cpu="8"), waiting)
+    arrived = Ledger(state, Settings()).picture.arrived
+    assert [name for name, pods in arrived.items() if waiting.metadata.key in pods] == [expected]

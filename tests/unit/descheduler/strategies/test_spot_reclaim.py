@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from cluster.objects import Node
@@ -56,6 +57,23 @@ def test_whole_nodes_first(cpu: str, on: list[str], expected: dict[str, int]) ->
     assert {source: sources.count(source) for source in sources} == expected
     assert list(dict.fromkeys(sources)) == list(expected), "in this order"
     assert {target for _, target in found} <= {"s0"}
+
+
+def test_room_for_a_node_that_is_emptied_step_by_step_is_kept() -> None:
+    """One pod of a workload at a time: the rest of its node waits, and pods of other nodes do not go instead."""
+    chosen = msgspec.structs.replace(policy(), limits=Limits(per_node=100, per_namespace=100, per_workload=1))
+    objects = [
+        spot("3"),
+        *od("o0", "o1"),
+        *deployment("few", ["o0"] * 3, cpu="1"),
+        *deployment("x", ["o1"] * 4, cpu="1"),
+    ]
+    found = scenes.made(objects, chosen)
+    assert [source for _, source, _ in scenes.moves(found)] == ["o0"]
+    told = scenes.refused(found)
+    assert {name: codes for name, codes in told.items() if name.startswith("x")} == {
+        f"x-{number:02}": {Code.NO_IMPROVEMENT} for number in range(4)
+    }
 
 
 def test_a_node_that_cannot_be_emptied_waits_for_those_that_can() -> None:

@@ -1,0 +1,213 @@
+"""Mixes and the way back to spot: two replicas of the webhook, the real scheduler and controllers, real moves."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from policy.mix import Mix
+from testbed import objects
+from testbed.bed import ControlPlane
+from testbed.binaries import Binaries
+from testbed.waiting import eventually
+from tests.e2e import capacity
+from tests.e2e.capacity import PATIENCE_SECONDS, PREFIX, Scene
+
+SPOT = tuple(f"t-spot-{number}" for number in range(5))
+ON_DEMAND = tuple(f"t-on-demand-{number}" for number in range(5))
+WEB = Mix(70)
+KEPT = Mix(100, 2)
+FULL = {"cpu": "7500m", "memory": "64Mi", "nodeSelector": {objects.CAPACITY: "spot"}}
+"""One such pod leaves no room on a spot node for any of ours."""
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory, control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
+    home = tmp_path_factory.mktemp("spot") / "bed"
+    with capacity.product(home, control_plane_binaries, nodes=len(ON_DEMAND), spot=len(SPOT)) as made:
+        yield made
+
+
+@pytest.fixture
+def scene(running: ControlPlane) -> Iterator[Scene]:
+    with capacity.scene(running) as made:
+        yield made
+
+
+def create(scene: Scene, name: str, replicas: int, *, cpu: str = "100m", **mix: str) -> None:
+    body = objects.deployment(name, replicas=replicas, cpu=cpu, terminationGracePeriodSeconds=1)
+    body["metadata"]["annotations"] = {PREFIX + key.replace("_", "-"): value for key, value in mix.items()}
+    scene.kube.create("deployments", body, scene.namespace)
+    scene.settle(name, replicas)
+
+
+# ---- the mix
+
+
+def assert_near(scene: Scene, replicas: int) -> int:
+    """What admission alone has made of it; how many moves are needed at least."""
+    found = scene.sides("web")
+    off = abs(found["spot"] - WEB.spot(replicas))
+    print(f"{replicas} replicas by admission: {dict(found)}, {off} off")  # noqa: T201 - the figures
+    assert off <= replicas // 10, found
+    return off
+
+
+def assert_corrected(scene: Scene, replicas: int, least: int) -> None:
+    """The strategy brings it to the mix with hardly a move too many, and then leaves it in peace."""
+    scene.moves()
+    before = len(scene.moved)
+    scene.configure("SpotMix", "LoadBalancing", "SpotReclaim")
+    eventually(
+        lambda: (scene.sides("web"), scene.moves()),
+        until=lambda it: abs(it[0]["spot"] - WEB.spot(replicas)) <= 1 and it[0].total() == replicas,
+        timeout=PATIENCE_SECONDS,
+        what="the mix",
+    )
+    scene.passes()
+    scene.settle("web", replicas)
+    moves, found = Counter(list(scene.moved.values())[before:]), scene.sides("web")
+    print(f"{replicas} replicas by {dict(moves)}, {least} needed: {dict(found)}")  # noqa: T201 - the figures
+    assert moves["SpotMix"] <= least + 1
+    assert abs(found["spot"] - WEB.spot(replicas)) <= 1
+    assert scene.sides("kept")["on-demand"] >= KEPT.min_on_demand
+    scene.configure()
+
+
+def test_a_mix_through_two_replicas(scene: Scene) -> None:
+    create(scene, "kept", 8, min_on_demand="2")
+    assert scene.sides("kept") == {"on-demand": 2, "spot": 6}
+    before = scene.measured("spotshift_mix_choices_total", "spotshift-webhook")
+    create(scene, "web", 50, spot_percentage="70")
+    after = scene.measured("spotshift_mix_choices_total", "spotshift-webhook")
+    shares = [after[name] - before[name] for name in after]
+    assert (len(shares), sum(shares), min(shares) > 0) == (2, 50, True), "both replicas were asked"
+    assert_corrected(scene, 50, assert_near(scene, 50))
+
+    names = sorted(it["metadata"]["name"] for it in scene.pods("web"))
+    for name in random.Random(7).sample(names, 20):
+        scene.kube.delete("pods", name, scene.namespace)
+    scene.settle("web", 50)
+    assert_corrected(scene, 50, assert_near(scene, 50))
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(900)
+def test_a_mix_that_is_scaled_and_interrupted(scene: Scene) -> None:
+    create(scene, "kept", 8, min_on_demand="2")
+    create(scene, "web", 50, spot_percentage="70")
+    scene.scale("web", 20)
+    scene.settle("web", 20)
+    off = abs(scene.sides("web")["spot"] - WEB.spot(20))
+    print(f"20 of 50 that the controller left: {dict(scene.sides('web'))}")  # noqa: T201 - the figures
+    assert_corrected(scene, 20, off)
+    scene.scale("web", 60)
+    scene.settle("web", 60)
+    assert_corrected(scene, 60, assert_near(scene, 60))
+
+    lost = max(it for it in scene.nodes_of("web") if it in SPOT)
+    scene.cordon(lost)
+    for pod in scene.pods():
+        if pod["spec"].get("nodeName") == lost:
+            scene.kube.delete("pods", pod["metadata"]["name"], scene.namespace)
+    scene.settle("web", 60)
+    assert_corrected(scene, 60, assert_near(scene, 60))
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(900)
+def test_pods_that_found_no_room_on_their_side_go_there_when_there_is(scene: Scene) -> None:
+    scene.cordon(*SPOT)
+    create(scene, "kept", 8, min_on_demand="2")
+    create(scene, "web", 10, spot_percentage="70")
+    assert scene.sides() == {"on-demand": 18}
+    scene.configure("SpotMix")
+    scene.passes()
+    assert not scene.moved, "nothing fits, nothing is moved"
+    scene.cordon(*SPOT, cordoned=False)
+    assert_corrected(scene, 10, 7 + 6)
+    assert scene.sides("kept") == {"on-demand": 2, "spot": 6}
+
+
+# ---- the way back
+
+
+def allow(scene: Scene, *also: str, min_stay: str = "0s") -> None:
+    limits = {"minPodAge": "0s", "perWorkload": 10}
+    scene.configure("SpotReclaim", *also, limits=limits, strategies={"SpotReclaim": {"minStay": min_stay}})
+
+
+def back(scene: Scene, replicas: int) -> None:
+    eventually(
+        lambda: (scene.sides("web"), scene.open_moves()),
+        until=lambda it: it == ({"spot": replicas}, []),
+        timeout=PATIENCE_SECONDS,
+        what="all pods on spot",
+    )
+
+
+@pytest.mark.parametrize(
+    ("replicas", "passes"),
+    [
+        pytest.param(8, 8, id="seconds"),
+        pytest.param(20, 600, id="ten minutes", marks=[pytest.mark.campaign, pytest.mark.timeout(1800)]),
+    ],
+)
+def test_no_room_no_eviction_then_back_and_not_again(scene: Scene, replicas: int, passes: int) -> None:
+    filler = objects.deployment("filler", replicas=5, annotations={f"{PREFIX}rescheduling": "disabled"}, **FULL)
+    scene.kube.create("deployments", filler, scene.namespace)
+    scene.settle("filler", 5)
+    create(scene, "web", replicas, cpu="600m")
+    assert scene.sides("web") == {"on-demand": replicas}
+    before = {it["metadata"]["uid"] for it in scene.pods("web")}
+    refused = scene.measured("spotshift_refusals_total")
+    allow(scene)
+    for _ in range(passes // 4):
+        scene.passes(4)
+    told = sum(scene.measured("spotshift_refusals_total").values()) - sum(refused.values())
+    print(f"{passes} passes: {len(scene.moved)} moves, {told:.0f} refusals")  # noqa: T201 - the figures
+    assert not scene.moved, "not one eviction"
+    assert {it["metadata"]["uid"] for it in scene.pods("web")} == before
+    assert told >= replicas, "but each was looked at"
+
+    scene.kube.delete("deployments", "filler", scene.namespace)
+    back(scene, replicas)
+    scene.passes()
+    assert Counter(scene.moved.values()) == {"SpotReclaim": replicas}, "each once"
+
+    allow(scene, min_stay="1h")  # longer than the rest of the test
+    scene.cordon(*SPOT)
+    for pod in scene.pods("web"):
+        scene.kube.delete("pods", pod["metadata"]["name"], scene.namespace)
+    scene.settle("web", replicas)
+    scene.cordon(*SPOT, cordoned=False)
+    scene.passes(4)
+    assert scene.sides("web") == {"on-demand": replicas}, "they have just come"
+    allow(scene)
+    back(scene, replicas)
+    assert Counter(scene.moved.values()) == {"SpotReclaim": 2 * replicas}
+    allow(scene, "LoadBalancing")
+    scene.passes()
+    assert scene.sides("web") == {"spot": replicas}, "spot is fuller than all other nodes, and that is meant"
+
+
+@pytest.mark.campaign
+def test_whole_nodes_become_free(scene: Scene) -> None:
+    """Room on spot for two thirds of the pods: two of three nodes are emptied, and not a little of each."""
+    scene.cordon(*SPOT, *ON_DEMAND)
+    for node in ON_DEMAND[:3]:
+        scene.cordon(node, cordoned=False)
+        create(scene, node, 4, cpu="1900m")
+        scene.cordon(node)
+    allow(scene)
+    scene.cordon(*ON_DEMAND, *SPOT[:2], cordoned=False)  # eight cores each, in which four of the pods fit
+    eventually(
+        lambda: (scene.sides(), scene.open_moves()),
+        until=lambda it: it == ({"spot": 8, "on-demand": 4}, []),
+        timeout=PATIENCE_SECONDS,
+        what="full spot nodes",
+    )
+    scene.passes()
+    left = scene.nodes_of()
+    assert sorted(left[name] for name in ON_DEMAND) == [0, 0, 0, 0, 4]
