@@ -4,11 +4,17 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench import decode, plan
+from bench import decode, interruption, plan
 from bench.quality import __main__ as quality
 from bench.webhook import __main__ as webhook
 
-BENCHMARKS = {"decode": decode.main, "plan": plan.main, "quality": quality.main, "webhook": webhook.main}
+BENCHMARKS = {
+    "decode": decode.main,
+    "plan": plan.main,
+    "quality": quality.main,
+    "interruption": interruption.main,
+    "webhook": webhook.main,
+}
 
 
 def main() -> int:

@@ -92,14 +92,14 @@ def chosen(drains: Sequence[Drain], context: Context) -> tuple[Drain, ...]:
     return tuple(found)
 
 
-def left(name: str, context: Context) -> tuple[Left, ...]:
+def left(name: str, context: Context, urgency: Urgency = Urgency.MAINTENANCE) -> tuple[Left, ...]:
     """The pods of a node, by name."""
     pods = context.state.nodes[name].pods
-    return tuple(_left(pods[key], context) for key in sorted(pods))
+    return tuple(_left(pods[key], context, urgency) for key in sorted(pods))
 
 
-def _left(pod: Pod, context: Context) -> Left:
-    reasons = guards.reasons(pod, context, Urgency.MAINTENANCE)
+def _left(pod: Pod, context: Context, urgency: Urgency) -> Left:
+    reasons = guards.reasons(pod, context, urgency)
     return Left(pod, _standing({reason.code for reason in reasons}), reasons)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor as Pool
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,14 +15,16 @@ from typing import Final, Protocol
 
 from cluster import errors
 from cluster.objects import PodMigration
-from descheduler import gauges, maintenance, memory, plan
-from descheduler.gauges import Reading
+from descheduler import gauges, interruption, maintenance, memory, plan
+from descheduler.gauges import Reading, Share
+from descheduler.guards import Context
 from descheduler.last_pass import LastPass
 from descheduler.migration import leftovers
 from descheduler.migration.leftovers import Leftover
 from descheduler.migration.migrator import Migrator
+from descheduler.node_state import Key
 from descheduler.plan import Plan
-from descheduler.proposal import Move
+from descheduler.proposal import Move, Urgency
 from descheduler.state import ClusterState
 from descheduler.upkeep import Upkeep
 from descheduler.usage import Usage
@@ -34,7 +36,7 @@ PLAN_GAP: Final = timedelta(seconds=1)
 CLEAR_EVERY: Final = timedelta(minutes=1)
 """Between two looks for records that are no longer needed."""
 SWEEP_EVERY: Final = timedelta(seconds=10)
-"""Between two looks for marks that no migration answers for: one pass over all pods."""
+"""Between two looks at all pods: for marks that no migration answers for, and at who is on spot."""
 
 
 class Api(Protocol):
@@ -50,6 +52,7 @@ class Teller(Protocol):
 
     def planned(self, plan: Plan, seconds: float, now: datetime) -> None: ...
     def gauged(self, readings: Iterable[Reading]) -> None: ...
+    def shared(self, shares: Mapping[str, Share]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,8 @@ class Parts:
     usage: Callable[[], Usage | None]
     clock: Callable[[], float]
     wall: Callable[[], datetime]
+    hurried: Pool | None = None
+    """For what leaves a node that is being lost; None: the pool of all."""
 
 
 class Loop:
@@ -76,8 +81,11 @@ class Loop:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._created: queue.SimpleQueue[PodMigration | None] = queue.SimpleQueue()
-        self._creating = 0
+        self._created: queue.SimpleQueue[tuple[Key, PodMigration | None]] = queue.SimpleQueue()
+        self._creating: dict[Key, Move] = {}
+        """Moves that are being written down, by pod."""
+        self._lost: frozenset[str] = frozenset()
+        """Nodes that were being lost when the last plan was made."""
         self._led = False
         self._planned_at: datetime | None = None
         self._planned_for: tuple[int, Settings] | None = None
@@ -107,31 +115,45 @@ class Loop:
         if self._led:
             self._led = False
             self._parts.teller.gauged(gauges.none())
+            self._parts.teller.shared({})
 
     def _adopt(self, state: ClusterState) -> None:
         """What was created is known at once, so that the next plan counts with it."""
         while not self._created.empty():
-            made = self._created.get()
-            self._creating -= 1
+            pod, made = self._created.get()
+            self._creating.pop(pod, None)
             if made is not None and made.metadata.key not in state.migrations:
                 state.apply(None, made)
 
     def _plan(self, state: ClusterState, now: datetime) -> datetime:
         """Make a plan if the cluster has changed or the interval is over; when the next one is due."""
         settings = self._parts.settings()
-        if self._creating:
-            return now + PLAN_GAP
-        if self._planned_at is not None:
-            changed = self._planned_for != (state.changes, settings)
-            due = self._planned_at + (PLAN_GAP if changed else settings.rescheduling_interval)
-            if now < due:
+        context = Context(state, settings, keys.under(settings.label_prefix), now, cooldowns={})
+        lost = frozenset(interruption.find(context))
+        if lost <= self._lost:  # a node that is being lost waits for nothing
+            due = self._due(state, settings, context)
+            if due is not None and now < due:
+                self._lost = lost
                 return due
+        self._lost = lost
         self._make(state, settings, now)
-        return now + settings.rescheduling_interval
+        return self._due(state, settings, context) or now + settings.rescheduling_interval
+
+    def _due(self, state: ClusterState, settings: Settings, context: Context) -> datetime | None:
+        """When to make the next one, if no node is lost until then; None: now."""
+        if self._creating:
+            return context.now + PLAN_GAP
+        if self._planned_at is None:
+            return None
+        changed = self._planned_for != (state.changes, settings)
+        due = self._planned_at + (PLAN_GAP if changed else settings.rescheduling_interval)
+        silent = interruption.next_change(context)
+        return due if silent is None else min(due, silent)
 
     def _make(self, state: ClusterState, settings: Settings, now: datetime) -> None:
         began = self._parts.clock()
-        made = plan.make(state, settings, now, self._parts.usage())
+        begun = tuple(self._creating.values())
+        made = plan.make(state, settings, now, self._parts.usage(), begun=begun)
         self._planned_at, self._planned_for, self.last = now, (state.changes, settings), made
         took, stopped = self._parts.clock() - began, self._parts.stopped()
         self._parts.teller.planned(made, took, now)
@@ -142,14 +164,16 @@ class Loop:
         if settings.mode is Mode.OBSERVE or stopped:
             return
         for move in maintenance.sendable(made.moves, state):
-            self._creating += 1
-            self._parts.pool.submit(self._create, move, now)
+            self._creating[move.pod.metadata.key] = move
+            hurries = move.urgency is Urgency.INTERRUPTION
+            pool = (hurries and self._parts.hurried) or self._parts.pool
+            pool.submit(self._create, move, now)
 
     def _create(self, move: Move, now: datetime) -> None:
         made: PodMigration | None = None
         with contextlib.suppress(errors.ApiError):  # the next plan starts from what is there
             made = self._parts.api.create(move, now)
-        self._created.put(made)
+        self._created.put((move.pod.metadata.key, made))
         self._parts.wake()
 
     def _clear(self, state: ClusterState, now: datetime) -> None:
@@ -165,6 +189,7 @@ class Loop:
             self._swept_at = now
             for leftover in leftovers.find(state, keys.under(self._parts.settings().label_prefix)):
                 self._parts.pool.submit(self._parts.api.clear, leftover)
+            self._parts.teller.shared(gauges.shares(state))
         return self._swept_at + SWEEP_EVERY
 
     def _delete(self, migration: PodMigration) -> None:

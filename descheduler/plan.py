@@ -7,14 +7,14 @@ the fit of every possible target are asked on the cluster as the moves before it
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Final
 
 from cluster.objects import Pod
-from descheduler import guards, memory, strategies
+from descheduler import guards, memory, preemption, strategies
 from descheduler.guards import Context
 from descheduler.guards.case import Case
 from descheduler.ledger import Ledger
@@ -22,6 +22,7 @@ from descheduler.migration import modes
 from descheduler.migration.modes import Question
 from descheduler.node_state import Key
 from descheduler.picture import Picture
+from descheduler.preemption import Room
 from descheduler.proposal import Aim, Mode, Move, Proposal, Refusal, Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.search import Search
@@ -32,6 +33,7 @@ from descheduler.usage import Usage
 from policy import keys
 from policy.settings import Settings
 from policy.settings_strategies import WhenNothingFits
+from policy.values import Tier
 
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 PASSING: Final = frozenset({Code.LIMIT_NODE, Code.LIMIT_NAMESPACE, Code.LIMIT_WORKLOAD})
@@ -48,9 +50,16 @@ class Plan:
     summary: Summary
 
 
-def make(state: ClusterState, settings: Settings, now: datetime, usage: Usage | None = None) -> Plan:
-    """The plan for the cluster as it is."""
-    planner = _Planner(state, settings, now)
+def make(
+    state: ClusterState,
+    settings: Settings,
+    now: datetime,
+    usage: Usage | None = None,
+    *,
+    begun: Sequence[Move] = (),
+) -> Plan:
+    """The plan for the cluster as it is. `begun`: moves that were decided and that the state does not know yet."""
+    planner = _Planner(state, settings, now, begun)
     active = strategies.active(settings, usage)
     for _, group in groupby(active, key=lambda it: it.weight):
         planner.consider(tuple(group))
@@ -84,12 +93,13 @@ class _Stuck:
 class _Planner:
     """The work of one pass."""
 
-    def __init__(self, state: ClusterState, settings: Settings, now: datetime) -> None:
+    def __init__(self, state: ClusterState, settings: Settings, now: datetime, begun: Sequence[Move] = ()) -> None:
         self._state = state
         self._settings = settings
         self._now = now
+        self._begun = begun
         self._desk: _Desk | None = None
-        self._planned: set[Key] = set()
+        self._planned = {it.pod.metadata.key for it in begun}
         self._second_look: list[_Stuck] = []
         self._refused: dict[tuple[Key, str], Refusal] = {}
         self._going: dict[str, list[Pod]] = {}
@@ -151,7 +161,7 @@ class _Planner:
 
     def _decide(self, active: Active, proposal: Proposal, desk: _Desk) -> None:
         pod, urgency, ledger = proposal.pod, proposal.urgency, desk.ledger
-        question = Question(urgency, ledger.budgets.reasons(pod), ledger.surging)
+        question = Question(urgency, ledger.budgets.reasons(pod), ledger.surging, deadline=proposal.deadline)
         waits = _waits(pod, question, ledger)
         mode = question.budget if waits else modes.choose(Case(pod, desk.context), question)
         unsuited = () if isinstance(mode, Mode) else mode
@@ -165,12 +175,27 @@ class _Planner:
         found = desk.search.target(proposal)
         if isinstance(found, str) and mode is Mode.SURGE:
             found = _beside(pod, found, ledger)
-        if isinstance(found, str) or self._leaves_anyway(urgency):
-            self._book(active, proposal, found if isinstance(found, str) else None, ledger, mode)
+        if isinstance(found, str):
+            self._book(active, proposal, found, ledger, mode)
+        elif self._leaves_anyway(urgency):
+            room = self._made_room(proposal, desk)
+            if room is None:
+                self._book(active, proposal, None, ledger, Mode.EVICT if mode is Mode.SURGE else mode)
+            else:
+                self._book(active, proposal, room.node, ledger, mode, room.victims)
         else:
             ledger.picture.untake(pod)
             self._refuse(active, pod, (found,))
             self._second_look.append(_Stuck(active, proposal, ledger.booked))
+
+    def _made_room(self, proposal: Proposal, desk: _Desk) -> Room | None:
+        """For a critical pod that an interruption drives out: what its priority is for. Nothing else counts on it."""
+        if proposal.urgency is not Urgency.INTERRUPTION or not self._settings.strategies.spot_interruption.preempt:
+            return None
+        if Case(proposal.pod, desk.context).decision.intent.tier is not Tier.CRITICAL:
+            return None
+        tiers = desk.search.tiers(proposal.pod, proposal.urgency)
+        return preemption.make_room(proposal.pod, tiers, desk.ledger)
 
     def _reached(self, aim: Aim, node: str, picture: Picture) -> bool:
         """Whether the aim is reached once those are gone that are leaving already, and those whose turn comes when a
@@ -196,7 +221,15 @@ class _Planner:
     def _refuse(self, active: Active, pod: Pod, reasons: tuple[Reason, ...]) -> None:
         self._refused[pod.metadata.key, active.name] = Refusal(pod, active.name, reasons)
 
-    def _book(self, active: Active, proposal: Proposal, target: str | None, ledger: Ledger, mode: Mode) -> None:
+    def _book(
+        self,
+        active: Active,
+        proposal: Proposal,
+        target: str | None,
+        ledger: Ledger,
+        mode: Mode,
+        victims: tuple[Pod, ...] = (),
+    ) -> None:
         pod = proposal.pod
         ledger.book(pod, target, mode)
         self._planned.add(pod.metadata.key)
@@ -209,9 +242,10 @@ class _Planner:
                 active.name,
                 active.weight,
                 proposal.urgency,
-                proposal.why,
+                _with_victims(proposal.why, victims),
                 proposal.deadline,
                 mode,
+                victims,
             )
         )
 
@@ -227,8 +261,16 @@ class _Planner:
             cooldowns = memory.cooldowns(state.migrations.values(), settings, now)
             context = Context(state, settings, keys.under(settings.label_prefix), now, cooldowns)
             ledger = Ledger(state, settings)
+            for move in self._begun:
+                ledger.picture.take(move.pod)
+                ledger.book(move.pod, move.target, move.mode)
             self._desk = _Desk(ledger, context, Search(ledger, context))
         return self._desk
+
+
+def _with_victims(why: str, victims: Sequence[Pod]) -> str:
+    names = ", ".join(f"{it.metadata.namespace}/{it.metadata.name}" for it in victims)
+    return f"{why}; kube-scheduler has to pre-empt {names}" if names else why
 
 
 def _beside(pod: Pod, target: str, ledger: Ledger) -> str | Reason:

@@ -78,6 +78,8 @@ class Move:
     why: str
     deadline: datetime | None = None
     mode: Mode = Mode.EVICT
+    victims: tuple[Pod, ...] = ()
+    """Pods of lower priority that kube-scheduler has to push out for the replacement."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,8 @@ class Code(StrEnum):
     """Its replacement would be of another revision than the pod itself."""
     STATEFULSET_BUSY = "STATEFULSET_BUSY"
     """Another pod of its StatefulSet is moving or not Ready."""
+    NODE_SILENT = "NODE_SILENT"
+    """Its node says nothing, and nothing would come in its place before the node does."""
     FOREIGN_SCHEDULER = "FOREIGN_SCHEDULER"
     """Another scheduler places it, by rules we do not know."""
     RESOURCE_CLAIMS = "RESOURCE_CLAIMS"

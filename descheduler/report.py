@@ -35,6 +35,7 @@ def _move(move: Move) -> Plain:
         "reason": move.why,
         "urgency": str(move.urgency),
         "deadline": _time(move.deadline),
+        "preempts": [f"{it.metadata.namespace}/{it.metadata.name}" for it in move.victims],
     }
 
 

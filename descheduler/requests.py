@@ -13,6 +13,7 @@ from typing import Any
 from cluster.eventlog import Subject, Topic
 from cluster.resources import Resource
 from telemetry.catalogue import Log
+from telemetry.metrics import Metric
 
 
 class Verb(StrEnum):
@@ -54,6 +55,8 @@ class Request:
     """For a deletion: the object must not have changed since."""
     events: tuple[Said, ...] = ()
     lines: tuple[Line, ...] = ()
+    counts: tuple[Metric, ...] = ()
+    """Counted once it was sent."""
 
     @property
     def key(self) -> tuple[str, str, str]:

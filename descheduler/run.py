@@ -31,6 +31,7 @@ from cluster.runtime import Runtime
 from cluster.term import Callbacks, ClusterLease, Term
 from descheduler import last_pass, publish, sync
 from descheduler.brake import Brake
+from descheduler.crew import Crew, Rank
 from descheduler.loop import Loop, Parts
 from descheduler.measuring import Measuring, MetricsApi
 from descheduler.migration.executor import MANAGER, REQUEST_SECONDS, Executor
@@ -110,7 +111,16 @@ class Descheduler:
         teller = Teller(self._recorder, runtime.meter, runtime.log)
         judge = Judge(lambda: self._settings, self._brake.why, holder=identity)
         executor = Executor(self._acting, keys.under(settings.label_prefix))
-        migrator = Migrator(executor.perform, judge, teller, pool=self._pool, wake=self._wake, leading=self._leading)
+        self._crew = Crew()
+        migrator = Migrator(
+            executor.perform,
+            judge,
+            teller,
+            pool=self._pool,
+            wake=self._wake,
+            leading=self._leading,
+            crew=self._crew,
+        )
         upkeep = Upkeep(
             ClusterWrites(self._acting),
             Surroundings(
@@ -122,6 +132,7 @@ class Descheduler:
                 recorder=self._recorder,
                 meter=runtime.meter,
                 log=runtime.log,
+                hurried=self._crew.at(Rank.EVICT),
             ),
         )
         self.loop = Loop(
@@ -138,6 +149,7 @@ class Descheduler:
                 usage=self._measuring.usage,
                 clock=runtime.clock,
                 wall=runtime.wall,
+                hurried=self._crew.at(Rank.CREATE),
             )
         )
         self.live = Live(sync.sources(self._watching), settings, self.loop.turn, runtime=runtime)
@@ -171,6 +183,7 @@ class Descheduler:
         self._measuring.stop()
         self.live.stop()
         self._pool.shutdown(wait=False, cancel_futures=True)
+        self._crew.stop()
         self._recorder.stop(STOP_SECONDS / 2)
         for client in (self._watching, self._acting, self._electing):
             client.close()

@@ -101,10 +101,19 @@ def autoscalers(state: ClusterState) -> dict[Autoscaled, str]:
 def open_surges(state: ClusterState, but: PodMigration | None = None) -> dict[str, str]:
     """Names of moves that double a workload, by its UID. Of two that have not begun, the older goes first."""
     found: dict[str, str] = {}
-    for other in state.open_migrations():
-        uid = _workload_uid(other, state)
-        if uid and mode_of(other) == SURGE and (but is None or _goes_before(other, but)):
+    for uid, other in _surges(state):
+        if but is None or _goes_before(other, but):
             found[uid] = f"PodMigration {other.metadata.name}"
+    return found
+
+
+def _surges(state: ClusterState) -> list[tuple[str, PodMigration]]:
+    """Open ones, each with the UID of its workload."""
+    kept = state.moving.kept
+    if _surges not in kept:
+        doubling = (it for it in state.open_migrations() if mode_of(it) == SURGE)
+        kept[_surges] = [(uid, it) for it in doubling if (uid := _workload_uid(it, state))]
+    found: list[tuple[str, PodMigration]] = kept[_surges]
     return found
 
 

@@ -21,6 +21,7 @@ from descheduler.proposal import Aim, Proposal, Urgency
 from descheduler.reasons import Code, Reason
 from policy.capacity import CapacityType
 from policy.values import Spot
+from policy.values import Tier as Importance
 
 DETAILED_CHECKS: Final = 5_000
 """Pairs of pod and node for which one plan asks for every reason, some fifty milliseconds. After that a refusal says
@@ -85,9 +86,13 @@ class Search:
         """Where the pod may go, the better first."""
         on = self._ledger.state.nodes.get(pod.node_name)
         forced = urgency is not Urgency.VOLUNTARY
-        match Case(pod, self._context).spot:
+        case = Case(pod, self._context)
+        lost = urgency is Urgency.INTERRUPTION
+        match case.spot:
             case Spot.REQUIRE:
                 return (True,)
+            case Spot.PREFER if lost and case.decision.intent.tier is Importance.CRITICAL:
+                return False, True  # what it just lost, it should not lose again with the next node
             case Spot.PREFER:
                 return (True, False) if forced or not _is_spot(on) else (True,)
             case Spot.AVOID:

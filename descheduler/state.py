@@ -30,6 +30,7 @@ from cluster.objects import (
     StorageClass,
 )
 from descheduler import demand, selectors, signs, workload
+from descheduler.moving import Moving
 from descheduler.node_state import Key, NodeState
 from descheduler.repelling import Repelling
 from descheduler.workload import Controller, Workload
@@ -37,9 +38,6 @@ from policy import capacity, keys, signals
 from policy.settings import Settings
 
 T = TypeVar("T")
-OPEN: Final = frozenset({"", "Pending", "InProgress"})
-"""Phases of a migration that has not ended; a new one has none yet."""
-
 _ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 """The time decides what a sign means, not whether there is one."""
 
@@ -98,6 +96,7 @@ class ClusterState:
         """Open and finished; finished ones are the memory."""
         self.changes = 0
         """Grows with every change; a plan made at the same number is the same plan."""
+        self._moving: tuple[int, Moving] | None = None
 
     # ---- reading
 
@@ -134,9 +133,17 @@ class ClusterState:
         found = self.budgets.get(pod.metadata.namespace, {}).values()
         return tuple(budget for budget in found if selectors.matches(budget.spec.selector, labels))
 
+    @property
+    def moving(self) -> Moving:
+        """Moves under way, found by what they are about."""
+        known = self._moving
+        if known is None or known[0] != self.changes:
+            known = self._moving = self.changes, Moving(self.migrations.values())
+        return known[1]
+
     def open_migrations(self) -> Iterator[PodMigration]:
         """Moves under way."""
-        return (it for it in self.migrations.values() if it.status.phase in OPEN)
+        return iter(self.moving.open)
 
     # ---- writing, by one thread
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Final, Protocol
 
 from cluster.eventlog import Severity, Subject, Topic
 from cluster.objects import Pod, PodMigration
 from descheduler import memory
-from descheduler.gauges import Reading
+from descheduler.gauges import Reading, Share
 from descheduler.migration.actions import Action, Evict, Write
 from descheduler.migration.executor import Done, Outcome
 from descheduler.migration.machine import ENDED, Failure
@@ -74,6 +74,14 @@ class Teller:
         """How things stand."""
         for reading in readings:
             self._meter.set(reading.metric, reading.value, **reading.labels)
+
+    def shared(self, shares: Mapping[str, Share]) -> None:
+        """How much runs on spot, in all and by namespace."""
+        whole = Share()
+        for share in shares.values():
+            whole = whole.plus(share)
+        self._meter.set(Metric.SPOT_SHARE, whole.ratio)
+        self._meter.fill(Metric.NAMESPACE_SPOT_SHARE, {name: share.ratio for name, share in shares.items()})
 
     def _tell_refusal(self, refusal: Refusal) -> None:
         """Only what is new: the codes, not the sentences, whose numbers change from pass to pass."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import queue
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor as Pool
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,8 +19,9 @@ from cluster.client import Client
 from cluster.objects import Node, PodDisruptionBudget
 from cluster.resources import NODES, PDBS
 from cluster.store import is_newer
-from descheduler import maintenance
+from descheduler import interruption, leaving, maintenance, marks
 from descheduler.guards import Context
+from descheduler.leaving import Departure
 from descheduler.maintenance import Progress, Stage
 from descheduler.migration import temporary_budget
 from descheduler.migration.executor import MANAGER, REQUEST_SECONDS
@@ -28,6 +29,7 @@ from descheduler.plan import Plan
 from descheduler.requests import Request, Said, Verb
 from descheduler.state import ClusterState
 from descheduler.strategies import node_maintenance
+from descheduler.tally import Tally
 from descheduler.telling import Recorder
 from policy import keys
 from policy.settings import Mode, Settings
@@ -72,6 +74,8 @@ class Surroundings:
     recorder: Recorder
     meter: Meter
     log: Logger
+    hurried: Pool | None = None
+    """For the cordon of a node that is being lost; None: the pool of all."""
 
 
 class Upkeep:
@@ -86,6 +90,7 @@ class Upkeep:
         """Until when a request that failed is not repeated."""
         self._spoken: dict[ObjectKey, datetime] = {}
         """Until when there is nothing more to say about progress."""
+        self._tally = Tally(around.meter, around.recorder)
         self._mistakes: frozenset[Said] = frozenset()
         self._seen: tuple[int, Settings, str] | None = None
         self._plan: Plan | None = None
@@ -101,12 +106,13 @@ class Upkeep:
         self._failed = {key: until for key, until in self._failed.items() if until > now}
         self._spoken = {key: until for key, until in self._spoken.items() if until > now}
         context = Context(state, settings, keys.under(settings.label_prefix), now, cooldowns={})
-        seen, wanted = _decided(context, plan, stopped=bool(stopped))
-        self._measure(seen)
+        decided = _decide(context, plan, stopped=bool(stopped))
+        self._measure(decided.drains)
+        self._tally.look(decided.departures, context)
         self._complain(context)
-        later = self._start(wanted, now)
+        later = self._start(decided.requests, now)
         self._seen, self._plan = (state.changes, settings, stopped), plan
-        due = [*later, *([now + LOOK_EVERY] if seen else [])]
+        due = [*later, *_looks(decided, context)]
         self._next_look = min(due, default=None)
         return self._next_look
 
@@ -128,7 +134,9 @@ class Upkeep:
             self._failed.pop(request.key, None)
             self._spoken.pop(request.key, None)
             self._under_way.add(request.key)
-            self._around.pool.submit(self._run, request)
+            hurries = self._around.hurried is not None and "spec" in request.body and request.resource is NODES
+            pool = (self._around.hurried if hurries else None) or self._around.pool
+            pool.submit(self._run, request)
         return later
 
     def _run(self, request: Request) -> None:
@@ -164,10 +172,12 @@ class Upkeep:
             self._around.recorder.record(said.subject, said.topic, said.note)
         for line in request.lines:
             self._around.log.emit(line.entry, **line.fields)
+        for metric in request.counts:
+            self._around.meter.inc(metric)
 
     def _complain(self, context: Context) -> None:
-        """Once for each mistake, as long as it stands."""
-        found = frozenset(maintenance.mistakes(context))
+        """Once for each mistake, and for each node whose silence is not believed, as long as it stands."""
+        found = frozenset((*maintenance.mistakes(context), *leaving.partitions(context)))
         for said in found - self._mistakes:
             self._around.recorder.record(said.subject, said.topic, said.note)
         self._mistakes = found
@@ -236,16 +246,38 @@ def adopt(item: Any, state: ClusterState) -> None:
         state.apply(known, item)
 
 
-def _decided(context: Context, plan: Plan | None, *, stopped: bool) -> tuple[tuple[Progress, ...], list[Request]]:
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What one look came to."""
+
+    drains: tuple[Progress, ...]
+    departures: tuple[Departure, ...]
+    requests: tuple[Request, ...]
+
+
+def _decide(context: Context, plan: Plan | None, *, stopped: bool) -> Decided:
     settings = context.settings
     enabled = node_maintenance.NAME in settings.enabled_strategies
-    seen = maintenance.look(context) if enabled else ()
+    drains, departures = maintenance.look(context) if enabled else (), leaving.look(context)
     may_begin = not stopped and settings.mode is not Mode.OBSERVE
-    found = [
-        *maintenance.requests(seen, context, plan, may_begin=may_begin),
+    drained, lost = {it.drain.name for it in drains}, {it.loss.name for it in departures}
+    found = (
+        # First: of one node the first request goes, and a drain is patient.
+        *leaving.requests(departures, context, plan, may_begin=may_begin),
+        *marks.requests(context, drained=drained, lost=lost),
+        *maintenance.requests(drains, context, plan, may_begin=may_begin),
         *temporary_budget.requests(context.state, settings),
-    ]
-    return seen, found
+    )
+    return Decided(drains, departures, found)
+
+
+def _looks(decided: Decided, context: Context) -> Iterator[datetime]:
+    """When to look again though nothing happens."""
+    if decided.drains or decided.departures:
+        yield context.now + LOOK_EVERY
+    for at in (interruption.next_change(context), leaving.next_deadline(decided.departures, context)):
+        if at is not None:
+            yield at
 
 
 def _is_urgent(request: Request) -> bool:

@@ -97,6 +97,12 @@ class Keys:
     """Node annotation: when it took its place among the nodes that are to be drained."""
     maintenance_deadline: str
     """Node annotation: by when it has to be empty."""
+    interruption_cause: str
+    """Node annotation: why we leave it."""
+    interruption_since: str
+    """Node annotation: when that was first seen, for signals that carry no time of their own."""
+    interruption_deadline: str
+    """Node annotation: when the node is gone, whatever becomes of the signal until then."""
     draining: str
     """Node taint while we empty the node."""
     emergency_stop: str

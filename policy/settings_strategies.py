@@ -43,11 +43,15 @@ class SpotInterruption(Group, frozen=True, kw_only=True):
     not_ready_after: Interval = timedelta(seconds=60)
     """A spot node that is NotReady this long counts as interrupted. A kubelet restart takes less."""
     unhealthy_zone_percent: WholePercent = 55
-    """Not if that share of its zone, in percent, is NotReady: then the network failed, not the node. The same
-    share from which Kubernetes' own node controller slows down."""
+    """Not if that share of its zone or of all spot nodes, in percent, is NotReady: then the network failed, not the
+    node. The same share from which Kubernetes' own node controller slows down."""
     on_deadline: OnDeadline = OnDeadline.RESPECT
-    """`respect` budgets that still refuse an eviction at the deadline, or `delete` the pod past them. Respect,
-    because a budget is its owner's word; the node's end will take the pod either way."""
+    """`respect` budgets that still refuse an eviction at the deadline, or `delete` the pod past them, early enough
+    for its grace period. Respect, because a budget is its owner's word; the node's end will take the pod either way.
+    Deleting takes the right that the component manifests/components/delete gives."""
+    preempt: bool = True
+    """Let a `critical` pod that fits nowhere count on kube-scheduler to push out pods of lower priority. On: that is
+    what its priority is for, and only interruptions do it."""
 
 
 class NodeMaintenance(Group, frozen=True, kw_only=True):

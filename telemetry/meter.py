@@ -54,6 +54,20 @@ class Meter:
         if isinstance(found, prom.Gauge):
             found.set(value)
 
+    def fill(self, metric: Metric, values: Mapping[str, float]) -> None:
+        """Set a gauge whose one label is a name in the cluster, as a whole: what is not told any more is gone. More
+        names than the set may have are a misuse; in production they are left out.
+        """
+        spec, found = metric.value, self._series[metric]
+        bound = metrics.BOUNDED.get(next(iter(spec.labels.values()), ""), 0)
+        if len(spec.labels) != 1 or not bound or not isinstance(found, prom.Gauge):
+            raise MisuseError(f"{metric.name} is not a gauge by names in the cluster")
+        if len(values) > bound + 1 and self._strict:
+            raise MisuseError(f"{metric.name}: {len(values)} names, at most {bound} and {metrics.OTHER}")
+        found.clear()
+        for name, value in list(values.items())[: bound + 1]:
+            found.labels(name).set(value)
+
     def follow(self, metric: Metric, read: Callable[[], float], **labels: str) -> None:
         """Let a gauge ask at scrape time, so it cannot be stale: depths, and whether the lease is held."""
         found = self._find(metric, Kind.GAUGE, labels)

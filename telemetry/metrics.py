@@ -2,7 +2,8 @@
 """Every metric of the product: its kind, its name with the unit, its meaning and the closed set of each label.
 
 Declarations only; `telemetry.meter` keeps the numbers. Label values come from the sets below and from nowhere else,
-so the number of series is known before the first pod is seen: names of pods, nodes and namespaces are never labels.
+so the number of series is known before the first pod is seen: names of pods and nodes are never labels. Names of
+namespaces are in one place, bounded in number and set as a whole.
 """
 
 import enum
@@ -34,7 +35,7 @@ LABELS: Final[Mapping[str, frozenset[str]]] = {
         EXCLUDED_NAMESPACE PRIORITY_TOO_HIGH TOO_YOUNG NOT_READY ALREADY_MIGRATING COOLING_DOWN OUTSIDE_WINDOW PINNED
         NO_NODE_FITS PDB_NO_BUDGET PDB_MULTIPLE LIMIT_TOTAL LIMIT_NODE LIMIT_NAMESPACE LIMIT_WORKLOAD NO_IMPROVEMENT
         METRICS_STALE JOB JOB_WOULD_FAIL PENDING_REVISION STATEFULSET_BUSY FOREIGN_SCHEDULER RESOURCE_CLAIMS
-        REPLICAS_CONTESTED SINGLE_REPLICA MODE_UNSUITED NO_QUOTA"""),
+        REPLICAS_CONTESTED SINGLE_REPLICA MODE_UNSUITED NO_QUOTA NODE_SILENT"""),
     "resource": _words("""pods nodes namespaces configmaps persistentvolumeclaims persistentvolumes resourcequotas
         replicationcontrollers replicasets deployments statefulsets daemonsets jobs cronjobs poddisruptionbudgets
         horizontalpodautoscalers storageclasses csinodes priorityclasses leases events podmigrations secrets services
@@ -53,7 +54,12 @@ LABELS: Final[Mapping[str, frozenset[str]]] = {
     "capacity": _words("spot on-demand unknown"),
     "phase": _words("Pending InProgress"),
     "stage": _words("waiting draining drained"),
+    "interruption": _words("notice rebalance notReady"),
+    "scope": _words("zone spot"),
+    "namespace": frozenset(),
 }
+BOUNDED: Final[Mapping[str, int]] = {"namespace": 50}
+"""Sets whose values are names in the cluster, and how many of them there may be at once; the rest is `other`."""
 
 
 class Kind(enum.StrEnum):
@@ -83,7 +89,7 @@ class Spec:
     @property
     def series(self) -> int:
         """How many series it can have at most."""
-        return prod(len(LABELS[chosen]) + 1 for chosen in self.labels.values())
+        return prod((BOUNDED.get(chosen) or len(LABELS[chosen])) + 1 for chosen in self.labels.values())
 
 
 def _counter(name: str, meaning: str, **labels: str) -> Spec:
@@ -122,6 +128,16 @@ class Metric(enum.Enum):
     NODES_SIGNALLED = _gauge("nodes_signalled", "Nodes under maintenance or interruption.", capacity="capacity")
     NODES_DRAINING = _gauge("nodes_draining", "Nodes that ask to be emptied, by how far that is.", stage="stage")
     DRAIN_PODS = _gauge("drain_pods", "Pods that still have to leave such nodes.")
+    INTERRUPTIONS = _counter("interruptions_total", "Nodes that were about to be lost and that we began to leave, by what said so.", cause="interruption")
+    INTERRUPTION_LEFT_SECONDS = _timing("interruption_left_seconds", SLOW, "From the signal to the last pod gone from the node.")
+    INTERRUPTION_REPLACED_SECONDS = _timing("interruption_replaced_seconds", SLOW, "From the signal until every replacement was Ready.")
+    PODS_LOST = _counter("pods_lost_total", "Pods that were still on their node, and not stopping, when its deadline passed or it vanished.")
+    DELETED_PAST_BUDGET = _counter("deleted_past_budget_total", "Pods deleted although their budget allowed no disruption, because their node's deadline was near or over and the settings say so.")
+    NODES_LEAVING = _gauge("nodes_leaving", "Nodes that are about to be lost, by what says so.", cause="interruption")
+    STUCK_PODS = _gauge("stuck_pods", "Pods that were told to stop on a node that says nothing and so cannot be seen to have stopped.")
+    PARTITIONS = _gauge("partitions", "Zones of which most nodes are NotReady, and 1 for `spot` if most spot nodes are: taken for a failure of the network, nothing is evicted.", scope="scope")
+    SPOT_SHARE = _gauge("spot_share_ratio", "Pods on spot nodes over all pods on nodes, without those of DaemonSets.")
+    NAMESPACE_SPOT_SHARE = _gauge("namespace_spot_share_ratio", "The same for the namespaces with the most pods, and for all others together.", namespace="namespace")
     IMBALANCE = _gauge("imbalance_ratio", "Load of the fullest node over the mean load.")
     MIX_WORKLOADS = _gauge("mix_workloads", "Workloads that ask for a mix of spot and on-demand.")
     MIX_DRIFT = _gauge("mix_drift_pods", "Pods that are on the wrong side of the mix of their workload.")
@@ -190,5 +206,8 @@ def _page() -> Iterator[str]:
     yield "|---|---|---|"
     for chosen, values in LABELS.items():
         used = sorted({name for metric in Metric for name, source in metric.value.labels.items() if source == chosen})
-        yield f"| {chosen} | {' '.join(used)} | {' '.join(f'`{value}`' for value in sorted(values))} |"
+        told = (
+            " ".join(f"`{value}`" for value in sorted(values)) or f"names in the cluster, at most {BOUNDED[chosen]}"
+        )
+        yield f"| {chosen} | {' '.join(used)} | {told} |"
     yield ""

@@ -62,17 +62,24 @@ def not_ready(case: Case) -> str | None:
 
 
 def already_migrating(case: Case) -> str | None:
-    """A PodMigration that is not over moves it, or made it."""
-    migration = case.context.moving.get(case.pod.metadata.key)
-    if migration is None:
-        return None
-    uid = case.pod.metadata.uid
-    replacement = migration.status.replacement
-    if replacement is not None and replacement.name == case.pod.metadata.name and replacement.uid in {"", uid}:
-        return f"it is the replacement in PodMigration {migration.metadata.name}, which is not over"
-    if migration.spec.pod_ref.uid in {"", uid}:
-        return f"PodMigration {migration.metadata.name} is moving it"
+    """A PodMigration that is not over moves it."""
+    meta = case.pod.metadata
+    for migration in case.context.state.moving.by_pod.get(meta.key, ()):
+        stands_in = migration.status.replacement is not None and migration.status.replacement.uid == meta.uid
+        if migration.spec.pod_ref.uid in {"", meta.uid} and not stands_in:
+            return f"PodMigration {migration.metadata.name} is moving it"
     return None
+
+
+def just_moved(case: Case) -> str | None:
+    """A PodMigration that is not over made it. If the node it came to goes as well, it must not wait for that."""
+    migration = case.context.moving.get(case.pod.metadata.key)
+    replacement = migration.status.replacement if migration is not None else None
+    if migration is None or replacement is None or replacement.name != case.pod.metadata.name:
+        return None
+    if replacement.uid not in {"", case.pod.metadata.uid}:
+        return None
+    return f"it is the replacement in PodMigration {migration.metadata.name}, which is not over"
 
 
 def cooling_down(case: Case) -> str | None:

@@ -61,6 +61,16 @@ def _uncopyable(case: Case) -> str | None:
     return None
 
 
+def tied_to_silence(case: Case) -> str | None:
+    """A member of a StatefulSet on a node that says nothing. Nothing comes in its place before the node has said that
+    it has stopped, or is gone; evicting it would only keep it from going on when the node is back.
+    """
+    owner, node = case.pod.metadata.controller, case.node
+    if owner is None or owner.kind != "StatefulSet" or node is None or node.node is None or node.ready:
+        return None
+    return f"StatefulSet {owner.name} makes no other before NotReady node {node.name} has said that it stopped"
+
+
 def pending_revision(case: Case) -> str | None:
     """Its replacement would be of another revision: the move would carry out a part of a rollout. A drain does not
     wait for rollouts, which may be paused for weeks.

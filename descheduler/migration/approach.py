@@ -25,7 +25,8 @@ def decide(migration: PodMigration, case: Case, urgency: Urgency) -> tuple[Mode,
     """The mode, and what speaks against it."""
     if case.pod.metadata.deletion_timestamp is not None:
         return Mode(scaling.mode_of(migration) or Mode.EVICT), ()
-    question = Question(urgency, surging=scaling.open_surges(case.context.state, migration))
+    surging = scaling.open_surges(case.context.state, migration)
+    question = Question(urgency, surging=surging, deadline=migration.spec.deadline)
     found = (
         _at_first(migration, case, question)
         if migration.status.resolved is None
@@ -40,6 +41,8 @@ def _at_first(migration: PodMigration, case: Case, question: Question) -> Mode |
     asked = replace(question, budget=Budgets(case.context.state).reasons(case.pod), asked=migration.spec.mode)
     if not migration.spec.strategy:
         return modes.choose(case, asked)
+    if migration.spec.mode == Mode.EVICT and question.urgency is Urgency.INTERRUPTION:
+        return Mode.EVICT  # so decided when everything was looked at together
     if migration.spec.mode == Mode.SURGE and isinstance(modes.choose(case, asked), Mode):
         return Mode.SURGE
     return modes.choose(case, replace(asked, asked=""))
@@ -48,6 +51,8 @@ def _at_first(migration: PodMigration, case: Case, question: Question) -> Mode |
 def _again(migration: PodMigration, case: Case, question: Question) -> Mode | tuple[Reason, ...]:
     mode = scaling.mode_of(migration)
     by_hand = not migration.spec.strategy and migration.spec.mode == mode
+    if mode == Mode.EVICT and question.urgency is Urgency.INTERRUPTION:
+        return Mode.EVICT  # that it has become the only Ready one, its node does not mind
     if mode != Mode.EVICT or by_hand:
         return modes.choose(case, replace(question, asked=mode))
     found = modes.choose(case, question)

@@ -21,7 +21,7 @@ def of(migration: PodMigration, state: ClusterState) -> str:
 
 def _exchanges(namespace: str, state: ClusterState) -> Iterator[Exchange]:
     """Ended moves count too: the one they traded with may still be under way."""
-    for other in state.migrations.values():
+    for other in state.moving.exchanged.get(namespace, ()):
         traded, landed = other.status.exchange, other.status.replacement
-        if traded is not None and landed is not None and other.metadata.namespace == namespace:
+        if traded is not None and landed is not None:
             yield Exchange(traded.migration, landed.node, traded.target_node)

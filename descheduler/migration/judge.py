@@ -4,18 +4,20 @@ it should go.   Pure, but for remembering what was worked out for the state as i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Final
 
-from cluster.objects import Pod, PodMigration
-from descheduler import guards, memory, scaling, signs
+from cluster.objects import Node, Pod, PodMigration
+from descheduler import guards, interruption, memory, scaling, signs
 from descheduler.fit import Fitter
 from descheduler.guards import Context
 from descheduler.guards.case import Case
+from descheduler.interruption import Loss
 from descheduler.ledger import Ledger
-from descheduler.migration import approach, recreate, replacement, surge, world
+from descheduler.migration import approach, permits, recreate, replacement, surge, world
 from descheduler.migration.world import Viewpoint, World
+from descheduler.node_state import Key
 from descheduler.picture import Picture
 from descheduler.proposal import Mode, Proposal, Urgency
 from descheduler.reasons import Code, Reason
@@ -26,12 +28,8 @@ from policy import settings as policy_settings
 from policy.settings import Settings
 from policy.signal_table import Kind
 
-URGENCY: Final = {"SpotInterruption": Urgency.INTERRUPTION, "NodeMaintenance": Urgency.MAINTENANCE}
+URGENCY: Final = {interruption.STRATEGY: Urgency.INTERRUPTION, "NodeMaintenance": Urgency.MAINTENANCE}
 """By strategy; every other move is voluntary, those asked for by hand included."""
-SIGNALS: Final = {
-    Urgency.INTERRUPTION: frozenset({Kind.INTERRUPTION, Kind.REBALANCE}),
-    Urgency.MAINTENANCE: frozenset({Kind.MAINTENANCE}),
-}
 BEFORE_EVICTION: Final = frozenset({"", "Guard", "Mark", "Evict"})
 BEGUN: Final = frozenset(
     {Code.TERMINATING, Code.PENDING_REVISION, Code.NOT_READY, Code.TOO_YOUNG, Code.COOLING_DOWN, Code.OUTSIDE_WINDOW}
@@ -49,13 +47,17 @@ class Judge:
         self._holder = holder
         self._context: Context | None = None
         self._changes = -1
+        self._lost: Mapping[str, Loss] = {}
+        self._permitted: frozenset[Key] = frozenset()
 
     def __call__(self, migration: PodMigration, state: ClusterState, now: datetime) -> World:
         """The world at this moment."""
         context = self._seen(state, now)
         by = Viewpoint(context.keys, context.settings, self._holder, now)
-        urgency = urgency_of(migration)
         source = world.source_of(migration, state)
+        lost = source is not None and source.node_name in self._lost
+        # Who asked for it does not matter any more when the node goes.
+        urgency = Urgency.INTERRUPTION if lost else urgency_of(migration)
         target, mode = "", Mode.EVICT
         objections: tuple[Reason, ...] = ()
         if source is not None and source.node_name and migration.status.step in BEFORE_EVICTION:
@@ -70,9 +72,10 @@ class Judge:
             by,
             urgency=urgency,
             objections=objections,
-            withdrawn=self._withdrawn(migration, context, urgency),
+            withdrawn=self._withdrawn(migration, context),
             target=target,
             mode=mode,
+            permitted=urgency is not Urgency.INTERRUPTION or migration.metadata.key in self._permitted,
         )
 
     def _seen(self, state: ClusterState, now: datetime) -> Context:
@@ -81,6 +84,8 @@ class Judge:
             cooldowns = memory.cooldowns(state.migrations.values(), settings, now)
             known = Context(state, settings, keys.under(settings.label_prefix), now, cooldowns)
             self._context, self._changes = known, state.changes
+            self._lost = interruption.find(known)
+            self._permitted = permits.find(state, now)
         return known
 
     def _examined(
@@ -103,24 +108,29 @@ class Judge:
             found.append(Reason(Code.NO_NODE_FITS, f"target {target} is to be left as well"))
         return "", tuple(found)
 
-    def _withdrawn(self, migration: PodMigration, context: Context, urgency: Urgency) -> str:
+    def _withdrawn(self, migration: PodMigration, context: Context) -> str:
         stopped = self._stopped()
         if stopped:
             return stopped
         if context.settings.mode is policy_settings.Mode.OBSERVE:
             return "mode is observe: nothing new is done"
-        wanted = SIGNALS.get(urgency)
         resolved = migration.status.resolved
-        if wanted is None or resolved is None:
-            return ""
-        node = context.state.nodes.get(resolved.source_node)
+        node = context.state.nodes.get(resolved.source_node) if resolved is not None else None
         if node is None or node.node is None:
             return ""  # a node that is gone is no reason to stop leaving it
-        table = context.settings.signals.all_rows()
-        read = signals.read(signs.of(node.node), keys=context.keys, now=context.now, table=table)
-        if any(signal.kind in wanted for signal in read):
-            return ""
-        return f"node {resolved.source_node} no longer asks to be left"
+        match urgency_of(migration):
+            case Urgency.INTERRUPTION if node.name not in self._lost:
+                return f"node {node.name} is no longer about to be lost"
+            case Urgency.MAINTENANCE if not _asks_to_be_left(node.node, context):
+                return f"node {node.name} no longer asks to be left"
+            case _:
+                return ""
+
+
+def _asks_to_be_left(node: Node, context: Context) -> bool:
+    table = context.settings.signals.all_rows()
+    read = signals.read(signs.of(node), keys=context.keys, now=context.now, table=table)
+    return any(signal.kind is Kind.MAINTENANCE for signal in read)
 
 
 def urgency_of(migration: PodMigration) -> Urgency:
@@ -147,9 +157,8 @@ def _rival(migration: PodMigration, state: ClusterState) -> Iterator[Reason]:
         created = it.metadata.creation_timestamp
         return created.isoformat() if created is not None else "", it.metadata.name
 
-    for other in state.open_migrations():
-        same = other.spec.pod_ref.name == migration.spec.pod_ref.name
-        if same and other.metadata.namespace == migration.metadata.namespace and age(other) < age(migration):
+    for other in state.moving.by_pod.get((migration.metadata.namespace, migration.spec.pod_ref.name), ()):
+        if age(other) < age(migration):
             yield Reason(Code.ALREADY_MIGRATING, f"PodMigration {other.metadata.name} moves this pod")
 
 

@@ -203,10 +203,12 @@ def _take_up(migration: PodMigration, world: World, now: datetime) -> Action:
         "targetNode": target,
         "mode": world.mode.value,
     }
+    # Where the node goes, every write is one pod fewer that gets away.
+    first = {"step": "Mark", "intent": {"action": "Mark", "at": _text(now)}} if _hurries(world) else {"step": "Guard"}
     return Write(
         {
             "phase": "InProgress",
-            "step": "Guard",
+            **first,
             "startedAt": _text(now),
             "holder": world.holder,
             "resolved": {key: value for key, value in resolved.items() if value is not None},
@@ -233,7 +235,7 @@ def _mark(migration: PodMigration, world: World, now: datetime) -> Action:
     if marked is not None:
         return marked
     seen = (migration.status.started_at or now) + world.settings.migrations.hint_propagation
-    if world.urgency is not Urgency.INTERRUPTION and seen > now:
+    if not _hurries(world) and seen > now:
         return Wait(seen, "the webhook is being told where the replacement should go")
     if world.ahead and world.urgency is Urgency.VOLUNTARY:
         return Wait(now + TURN_PAUSE, f"{world.ahead} of the same owner comes first")
@@ -260,8 +262,18 @@ def _evict(migration: PodMigration, world: World, now: datetime) -> Action:
         return Write({"step": "Mark", "holder": world.holder})
     if world.hold:
         return _await_budget(migration, world, now)
+    if not world.permitted:
+        return _await_turn(migration, now)
     grace = world.settings.migrations.grace_period_seconds
     return Evict(source.metadata.name, source.metadata.uid, source.metadata.resource_version, grace)
+
+
+def _await_turn(migration: PodMigration, now: datetime) -> Action:
+    """Said once in the status, where people look; the budget itself tells when to look again."""
+    if _blocked(migration):
+        return Wait(now + TURN_PAUSE, migration.status.message)
+    intent = {**(migration.status.intent or {}), "blocked": True}
+    return Write({"message": "PDB_NO_BUDGET: its disruption budget allows no eviction now", "intent": intent})
 
 
 def _await_budget(migration: PodMigration, world: World, now: datetime) -> Action:
@@ -406,6 +418,10 @@ def _mark_workload(migration: PodMigration, world: World) -> MarkWorkload | None
 
 
 # ---- small readings
+
+
+def _hurries(world: World) -> bool:
+    return world.urgency is Urgency.INTERRUPTION
 
 
 def _id(migration: PodMigration) -> str:

@@ -18,6 +18,8 @@ import msgspec
 
 from cluster.objects import Deployment, PodMigration, ReplicaSet
 from cluster.store import is_newer
+from descheduler import interruption
+from descheduler.crew import Crew, Rank
 from descheduler.migration import machine
 from descheduler.migration.actions import Action, Adopt, Done, Release, Wait, Write
 from descheduler.migration.executor import Done as Accepted
@@ -29,6 +31,16 @@ from descheduler.state import ClusterState
 
 LOOK_AGAIN: Final = timedelta(milliseconds=500)
 """After an answer that says the world has changed: the watch will usually have told us before."""
+RANKS: Final = {
+    "": Rank.TAKE_UP,
+    "Guard": Rank.MARK,
+    "Mark": Rank.MARK,
+    "Evict": Rank.EVICT,
+    "SurgeUp": Rank.EVICT,
+    "SurgeDown": Rank.EVICT,
+    "AwaitAvailable": Rank.ANNOUNCE,
+}
+"""By step: the nearer to the eviction, the sooner."""
 SLOW_DOWN: Final = timedelta(seconds=5)
 """After a request that failed for reasons of the connection, if even writing that down fails."""
 
@@ -67,11 +79,13 @@ class Migrator:
         pool: Pool,
         wake: Callable[[], None],
         leading: Callable[[], bool] = lambda: True,
+        crew: Crew | None = None,
     ) -> None:
         self._perform = perform
         self._judge = judge
         self._listener = listener
         self._pool = pool
+        self._crew = crew
         self._wake = wake
         self._leading = leading
         self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
@@ -110,7 +124,13 @@ class Migrator:
 
     def _start(self, key: Key, migration: PodMigration, action: Action) -> None:
         self._under_way.add(key)
-        self._pool.submit(self._run, key, migration, action)
+        self._lane(migration).submit(self._run, key, migration, action)
+
+    def _lane(self, migration: PodMigration) -> Pool:
+        """Moves off a node that is being lost do not stand in line with the others."""
+        if self._crew is None or migration.spec.strategy != interruption.STRATEGY:
+            return self._pool
+        return self._crew.at(RANKS.get(migration.status.step, Rank.FOLLOW))
 
     def _run(self, key: Key, migration: PodMigration, action: Action) -> None:
         try:

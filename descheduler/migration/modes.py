@@ -8,14 +8,17 @@
 | Job | Evict | no | Evict |
 | none, opted in | Recreate | Recreate | Recreate |
 
-A pod that is not Ready serves nobody and is evicted. An interruption takes the pod anyway: it is doubled where that
-is possible and evicted where not. The fallback is `migrations.singleReplicaFallback`.
+A pod that is not Ready serves nobody and is evicted. The fallback is `migrations.singleReplicaFallback`.
+An interruption takes the pod anyway: only the last Ready one, or what no budget would ever let go, is doubled, and
+only if there is time for it. Everything else is evicted as soon as its budget allows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
 
 from cluster.objects import Pod
 from descheduler import scaling
@@ -25,6 +28,13 @@ from descheduler.proposal import Mode, Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.workload import Workload
 from policy.settings_moves import SingleReplicaFallback
+
+USUAL_START: Final = timedelta(seconds=30)
+"""From being placed to Ready, where the pod does not tell."""
+LONGEST_START: Final = timedelta(minutes=5)
+"""More than that was no start: the pod became Ready a second time."""
+REACTION: Final = timedelta(seconds=5)
+"""What controllers, scheduler and we ourselves take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +48,8 @@ class Question:
     """Surges under way, by UID of the workload."""
     asked: str = ""
     """The mode that somebody asked for."""
+    deadline: datetime | None = None
+    """When the node is gone."""
 
 
 def choose(case: Case, question: Question) -> Mode | tuple[Reason, ...]:
@@ -45,6 +57,16 @@ def choose(case: Case, question: Question) -> Mode | tuple[Reason, ...]:
     found = case.workload
     if case.pod.metadata.controller is None or found is None:
         return _alone(question)
+    if question.asked:
+        return _asked(case, found, question)
+    if question.urgency is Urgency.INTERRUPTION:
+        return _forced(case, found, question)
+    if found.kind == "Job" or not case.pod.ready:
+        return question.budget or Mode.EVICT
+    return _only(case, found, question) if _is_only(case.pod, case, found) else _several(case, found, question)
+
+
+def _asked(case: Case, found: Workload, question: Question) -> Mode | tuple[Reason, ...]:
     if question.asked == Mode.RECREATE:
         return (
             Reason(Code.MODE_UNSUITED, f"{found.text} would replace it; only pods without a controller are copied"),
@@ -52,11 +74,7 @@ def choose(case: Case, question: Question) -> Mode | tuple[Reason, ...]:
     if question.asked == Mode.SURGE:
         against = _against(case, found, question)
         return (Reason(Code.MODE_UNSUITED, f"it cannot be doubled: {against}"),) if against else Mode.SURGE
-    if question.asked == Mode.EVICT:
-        return Mode.EVICT
-    if found.kind == "Job" or not case.pod.ready:
-        return question.budget or Mode.EVICT
-    return _only(case, found, question) if _is_only(case.pod, case, found) else _several(case, found, question)
+    return Mode.EVICT
 
 
 def _alone(question: Question) -> Mode | tuple[Reason, ...]:
@@ -67,13 +85,43 @@ def _alone(question: Question) -> Mode | tuple[Reason, ...]:
     return question.budget or Mode.RECREATE
 
 
+def _forced(case: Case, found: Workload, question: Question) -> Mode | tuple[Reason, ...]:
+    """A budget that allows nothing now is waited for with the eviction at hand, so that no permission is missed. Our
+    own temporary ones go when an interruption comes.
+    """
+    budgets = [it for it in case.context.state.budgets_of(case.pod) if not temporary_budget.is_ours(it)]
+    several = len(budgets) > 1
+    never = several or any(it.status.expected_pods <= it.status.desired_healthy for it in budgets)
+    missed = case.pod.ready and (never or _is_only(case.pod, case, found))
+    if missed and _in_time(case, question.deadline) and not _against(case, found, question):
+        return Mode.SURGE
+    waits = several or (never and found.uid in question.surging)  # its turn to be doubled comes
+    return (question.budget or Mode.EVICT) if waits else Mode.EVICT
+
+
+def _in_time(case: Case, deadline: datetime | None) -> bool:
+    """Whether another pod would serve, and this one have stopped, before the node is gone. How long a start takes,
+    the pod itself has shown; a time that is out of proportion tells of trouble later on.
+    """
+    if deadline is None:
+        return True
+    pod, took = case.pod, USUAL_START
+    if (
+        pod.ready_since is not None
+        and pod.start_time is not None
+        and pod.ready_since - pod.start_time < LONGEST_START
+    ):
+        took = pod.ready_since - pod.start_time
+    grace = timedelta(seconds=pod.spec.termination_grace_period_seconds)
+    return case.context.now + took + grace + REACTION < deadline
+
+
 def _only(case: Case, found: Workload, question: Question) -> Mode | tuple[Reason, ...]:
     """Evicting it takes the service down until another one is Ready."""
     against = _against(case, found, question)
     if not against:
         return Mode.SURGE
-    evict = case.context.settings.migrations.single_replica_fallback is SingleReplicaFallback.EVICT
-    if evict or question.urgency is Urgency.INTERRUPTION:
+    if case.context.settings.migrations.single_replica_fallback is SingleReplicaFallback.EVICT:
         return question.budget or Mode.EVICT
     text = f"it is the only Ready replica and cannot be doubled first: {against}"
     advice = "a second replica, or migrations.singleReplicaFallback: evict, lets it move"

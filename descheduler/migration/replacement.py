@@ -103,12 +103,22 @@ def _copy(migration: PodMigration, state: ClusterState) -> Pod | None:
 
 
 def _given_out(migration: PodMigration, state: ClusterState) -> dict[Key, Match]:
-    """All migrations of one owner are served together, so that none takes what belongs to another."""
+    """All migrations of one owner are served together, so that none takes what belongs to another; and once for all
+    of them.
+    """
+    kept, key = state.moving.kept, (_given_out, _owner_uid(migration))
+    if key not in kept:
+        kept[key] = _give_out(migration, state)
+    found: dict[Key, Match] = kept[key]
+    return found
+
+
+def _give_out(migration: PodMigration, state: ClusterState) -> dict[Key, Match]:
     unserved = sorted(_rivals(migration, state), key=lambda it: (_announced(it) or NEVER, it.metadata.name))
     waiting = [it for it in unserved if it.status.step in WAITING]
     if not waiting:
         return {}
-    taken = {it.status.replacement.uid for it in state.migrations.values() if it.status.replacement is not None}
+    taken = state.moving.taken
     free = {
         it.metadata.key: [pod for pod in candidates(it, state) if pod.node_name and pod.metadata.uid not in taken]
         for it in waiting
@@ -162,7 +172,8 @@ def _may_trade(migration: PodMigration) -> bool:
 def _rivals(migration: PodMigration, state: ClusterState) -> Iterator[PodMigration]:
     """Open migrations of the same owner that have no replacement yet, this one included."""
     wanted = _owner_uid(migration)
-    for other in state.open_migrations():
+    others = state.moving.by_owner.get(wanted, ()) if wanted else state.open_migrations()
+    for other in others:
         unserved = other.status.resolved is not None and _claimed(other, state) is None
         if unserved and _owner_uid(other) == wanted:
             yield other

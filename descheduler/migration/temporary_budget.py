@@ -2,8 +2,9 @@
 
 While we take one pod of a workload away, nobody else should take another. Two budgets on one pod would be worse than
 none, for the API then refuses every eviction of it; so ours is made only where no other selects any of the pods, and
-goes as soon as there is one. It is owned by every open migration of the workload and so goes with the last of them,
-even if nobody is left to remove it.
+goes as soon as there is one. While a node of the workload is being lost there is none either: the pods go with the
+node, and one at a time would be too slow. It is owned by every open migration of the workload and so goes with the
+last of them, even if nobody is left to remove it.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ LONGEST_NAME: Final = 253
 HASH: Final = 8
 EVICTING: Final = frozenset({"", "Evict"})
 """Modes that take a pod away before its replacement is there."""
+HURRIED: Final = "SpotInterruption"
+"""The strategy whose moves want no budget of ours."""
 LEAST: Final = 2
 """Replicas below which a budget of one would only mean that nothing may be evicted at all."""
 
@@ -112,7 +115,8 @@ def _wanted(state: ClusterState, settings: Settings) -> Iterator[Wanted]:
             by_workload.setdefault(found.uid, []).append(migration)
     for uid, migrations in by_workload.items():
         found = state.controllers[uid]
-        selector = _selector(found, state, settings)
+        hurried = any(it.spec.strategy == HURRIED for it in migrations)
+        selector = None if hurried else _selector(found, state, settings)
         if selector is not None:
             yield Wanted(found, selector, tuple(sorted(migrations, key=lambda it: it.metadata.name)))
 

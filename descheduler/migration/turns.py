@@ -24,8 +24,8 @@ def ahead(migration: PodMigration, state: ClusterState, propagation: timedelta, 
     owner = _owner(migration)
     if not owner:
         return ""
-    for other in state.open_migrations():
-        if other is not migration and _owner(other) == owner and other.status.replacement is None:
+    for other in state.moving.by_owner.get(owner, ()):
+        if other is not migration and other.status.replacement is None:
             since = _since(other, migration, propagation)
             if since is not None and now - since < TURN:
                 return other.metadata.name

@@ -57,6 +57,8 @@ class World:
     go."""
     others_moving: bool = False
     """Another open migration is about the same workload."""
+    permitted: bool = True
+    """It has its turn at the disruption budget; where a node is being lost, many wait for one."""
     hold: str = ""
     """Why the eviction has to wait for our temporary budget; empty if it need not."""
     crowded: bool = False
@@ -104,6 +106,7 @@ def look(
     withdrawn: str = "",
     target: str = "",
     mode: Mode = Mode.EVICT,
+    permitted: bool = True,
 ) -> World:
     """Everything about one migration that can be read from the state."""
     namespace = state.namespaces.get(migration.metadata.namespace)
@@ -129,10 +132,11 @@ def look(
         urgency=urgency,
         target=target,
         young=replacement.young_siblings(source, state, by.now) if source is not None else (),
-        budget_free=source is not None and _budget_free(source, state),
+        budget_free=permitted and source is not None and _budget_free(source, state),
         ahead=turns.ahead(migration, state, by.settings.migrations.hint_propagation, by.now),
         others_moving=_others(migration, found, state),
-        hold=_hold(migration, source, state, by.settings),
+        permitted=permitted,
+        hold="" if urgency is Urgency.INTERRUPTION else _hold(migration, source, state, by.settings),
         crowded=source is not None and _crowded(source, state),
         mode=mode,
         scale=scaling.target_of(found, _owner_uid(migration, source), state),
@@ -164,10 +168,4 @@ def _budget_free(pod: Pod, state: ClusterState) -> bool:
 def _others(migration: PodMigration, found: Workload | None, state: ClusterState) -> bool:
     if found is None:
         return False
-    return any(
-        other.metadata.key != migration.metadata.key
-        and other.status.resolved is not None
-        and other.status.resolved.workload is not None
-        and other.status.resolved.workload.uid == found.uid
-        for other in state.open_migrations()
-    )
+    return any(it.metadata.key != migration.metadata.key for it in state.moving.by_workload.get(found.uid, ()))

@@ -16,6 +16,7 @@ from descheduler.strategies import (
     load_balancing,
     node_maintenance,
     resource_optimization,
+    spot_interruption,
     spot_mix,
     spot_reclaim,
     third_party,
@@ -45,6 +46,7 @@ class Strategy(Protocol):
 
 # In the order in which strategies of the same weight are asked.
 REGISTRY: Final[tuple[Strategy, ...]] = (
+    spot_interruption,  # the node goes whatever we do
     node_maintenance,  # somebody is waiting for the node
     load_balancing,  # often solves what the next one would find, with fewer moves
     resource_optimization,
@@ -87,6 +89,7 @@ def active(settings: Settings, usage: Usage | None = None) -> tuple[Active, ...]
 def _weights(settings: Settings) -> dict[str, int]:
     named = settings.strategies
     return {
+        spot_interruption.NAME: named.spot_interruption.weight,
         node_maintenance.NAME: named.node_maintenance.weight,
         load_balancing.NAME: named.load_balancing.weight,
         resource_optimization.NAME: named.resource_optimization.weight,

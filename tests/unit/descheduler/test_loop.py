@@ -66,6 +66,8 @@ class Desk:
     settings: Settings = ACTING
     stopped: str = ""
     leading: bool = True
+    now: datetime = NOW
+    pool: Executor = field(default_factory=AtOnce)
     created: list[str] = field(default_factory=list)
     told: Told = field(default_factory=Told)
     meter: Meter = field(default_factory=lambda: Meter(strict=True))
@@ -92,14 +94,14 @@ class Desk:
                 upkeep=Upkeep(lambda _: None, around),
                 api=self,
                 teller=teller,
-                pool=AtOnce(),
+                pool=self.pool,
                 wake=lambda: None,
                 settings=lambda: self.settings,
                 stopped=lambda: self.stopped,
                 leading=lambda: self.leading,
                 usage=lambda: None,
                 clock=lambda: 0.0,
-                wall=lambda: NOW,
+                wall=lambda: self.now,
             )
         )
 
@@ -113,6 +115,17 @@ class Desk:
 
     def clear(self, leftover: Leftover) -> object:
         raise AssertionError("nothing was left")
+
+
+class Never(Executor):
+    """Takes everything and does nothing: a slow API."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.taken += 1
+        return Future()
 
 
 META = {"namespace": "default", "uid": "u", "resourceVersion": "1"}
@@ -150,6 +163,55 @@ def test_the_same_plan_is_made_and_told_whether_it_is_carried_out_or_not(
     assert desk.meter.read(Metric.IMBALANCE) == pytest.approx(3.0)
 
 
+LEAVING = Settings(enabled_strategies=("SpotInterruption",))
+GOING = [{"key": "aws-node-termination-handler/spot-itn", "effect": "NoSchedule"}]
+
+
+def two_spot_nodes(**first: Any) -> ClusterState:
+    """Two pods on each, and a third node that is empty."""
+    pods = [build.pod(f"p{number}", on="ab"[number % 2], of=build.owner("ReplicaSet", "web")) for number in range(4)]
+    nodes = [build.node("a", spot=True, **first), build.node("b", spot=True), build.node("c", spot=True)]
+    return build.state(*nodes, *pods, build.thing("ReplicaSet", "web", spec={"replicas": 4}))
+
+
+def interrupted(state: ClusterState, name: str) -> None:
+    state.apply(state.nodes[name].node, build.node(name, spot=True, taints=GOING))
+
+
+def test_a_lost_node_is_planned_at_once_even_while_other_moves_are_being_written() -> None:
+    pool = Never()
+    desk = Desk(two_spot_nodes(), LEAVING, pool=pool)
+    desk.loop.turn(desk.state)
+    assert pool.taken == 0
+    interrupted(desk.state, "a")
+    desk.loop.turn(desk.state)
+    assert pool.taken == 2, "no pause since the last plan"
+    interrupted(desk.state, "b")
+    desk.loop.turn(desk.state)
+    assert pool.taken == 4, "nor for what is being written down"
+    desk.now += timedelta(seconds=30)
+    desk.loop.turn(desk.state)
+    assert pool.taken == 4, "and nothing twice"
+
+
+def test_the_time_after_which_silence_counts_wakes_the_loop() -> None:
+    state = two_spot_nodes(ready=False)
+    quiet = state.nodes["a"].node
+    assert quiet is not None
+    since = msgspec.structs.replace(quiet.status.conditions[0], last_transition_time=NOW - timedelta(seconds=48))
+    state.apply(
+        quiet, msgspec.structs.replace(quiet, status=msgspec.structs.replace(quiet.status, conditions=(since,)))
+    )
+    desk = Desk(state, LEAVING)
+    again = desk.loop.turn(desk.state)
+    assert desk.created == []
+    assert again is not None
+    assert again <= 12
+    desk.now += timedelta(seconds=12)
+    desk.loop.turn(desk.state)
+    assert sorted(desk.created) == ["p0", "p2"]
+
+
 def test_who_no_longer_leads_takes_its_numbers_back() -> None:
     desk = Desk(uneven())
     desk.loop.turn(desk.state)
@@ -185,6 +247,27 @@ def test_gauges() -> None:
         (Metric.IMBALANCE,): 1,
     }
     assert {(it.metric, *it.labels.values()) for it in gauges.none()} == set(found), "the same series"
+
+
+def test_how_much_runs_on_spot() -> None:
+    on = ["s", "s", "o", ""]
+    agent = [build.pod("agent", on="o", namespace="b", of=build.owner("DaemonSet", "agent"))]
+    named = [
+        build.pod(f"{name}-{number}", on=node, namespace=name) for name in "ab" for number, node in enumerate(on)
+    ]
+    few = [build.pod("p", on="s", namespace=f"x{number:02}") for number in range(60)]
+    state = build.state(build.node("s", spot=True), build.node("o", spot=False), *named, *agent, *few)
+    found = gauges.shares(state)
+    assert found["a"] == found["b"] == (2, 3)
+    assert (len(found), found["x47"], found["other"]) == (51, (1, 1), (12, 12))
+    desk = Desk(state)
+    desk.loop.turn(desk.state)
+    assert desk.meter.read(Metric.SPOT_SHARE) == pytest.approx(64 / 66)
+    assert desk.meter.read(Metric.NAMESPACE_SPOT_SHARE, namespace="a") == pytest.approx(2 / 3)
+    desk.leading = False
+    desk.loop.turn(desk.state)
+    assert desk.meter.read(Metric.SPOT_SHARE) == 0
+    assert b"namespace_spot_share_ratio{" not in desk.meter.render()[1]
 
 
 def test_the_start_of_a_move_is_told_wherever_somebody_may_look() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from descheduler import maintenance, plan
+from descheduler import maintenance, marks, plan
 from descheduler.guards import Context
 from descheduler.maintenance import Stage
 from descheduler.requests import Request, Verb
@@ -27,7 +27,9 @@ def written(*objects: Any, settings: Settings | None = None, may_begin: bool = T
     state = build.state(*objects, settings=used)
     context = Context(state, used, KEYS, NOW, {})
     made = plan.make(state, used, NOW)
-    return list(maintenance.requests(maintenance.look(context), context, made, may_begin=may_begin))
+    seen = maintenance.look(context)
+    back = marks.requests(context, drained={it.drain.name for it in seen}, lost=set())
+    return [*back, *maintenance.requests(seen, context, made, may_begin=may_begin)]
 
 
 def annotations(request: Request) -> dict[str, Any]:

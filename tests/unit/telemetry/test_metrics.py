@@ -25,9 +25,33 @@ def test_declarations(metric: Metric) -> None:
     assert spec.series <= 5000, "the largest is requests by resource, verb and answer"
 
 
-def test_no_label_names_a_pod_a_node_or_a_namespace() -> None:
+def test_no_label_names_a_pod_or_a_node() -> None:
     names = {name for metric in Metric for name in metric.value.labels}
-    assert not names & {"pod", "node", "namespace", "name", "workload"}
+    assert not names & {"pod", "node", "name", "workload"}
+    named = {metric for metric in Metric if set(metric.value.labels.values()) & set(metrics.BOUNDED)}
+    assert named == {Metric.NAMESPACE_SPOT_SHARE}, "and a namespace one that is bounded"
+
+
+def test_names_of_the_cluster_are_set_as_a_whole_and_bounded() -> None:
+    numbers = meter.Meter(strict=False)
+    for first in range(0, 1000, 200):
+        numbers.fill(Metric.NAMESPACE_SPOT_SHARE, {f"ns-{first + n}": 0.5 for n in range(200)})
+    shown = numbers.render()[1].count(b"spotshift_namespace_spot_share_ratio{")
+    assert shown == Metric.NAMESPACE_SPOT_SHARE.value.series == 51
+    numbers.fill(Metric.NAMESPACE_SPOT_SHARE, {"only": 0.25})
+    assert numbers.render()[1].count(b"spotshift_namespace_spot_share_ratio{") == 1
+    assert numbers.read(Metric.NAMESPACE_SPOT_SHARE, namespace="only") == 0.25
+
+
+@pytest.mark.parametrize("metric", [Metric.NODES, Metric.SPOT_SHARE, Metric.PASSES_FAILED])
+def test_only_such_gauges_are_filled(metric: Metric) -> None:
+    with pytest.raises(meter.MisuseError):
+        meter.Meter(strict=True).fill(metric, {})
+
+
+def test_too_many_names_are_a_misuse() -> None:
+    with pytest.raises(meter.MisuseError):
+        meter.Meter(strict=True).fill(Metric.NAMESPACE_SPOT_SHARE, {str(n): 0.0 for n in range(52)})
 
 
 def test_every_set_is_used_and_does_not_hold_other() -> None:

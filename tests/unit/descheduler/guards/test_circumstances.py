@@ -197,10 +197,6 @@ MOVING = {
     "completed": (migration(uid=OWN_UID, phase="Completed"), None),
     "failed": (migration(uid=OWN_UID, phase="Failed"), None),
     "cancelled": (migration(uid=OWN_UID, phase="Cancelled"), None),
-    "as the replacement": (
-        migration(of="web-0", replacement={"name": "web-1", "uid": OWN_UID}),
-        "is the replacement",
-    ),
     "another pod": (migration(of="web-0"), None),
 }
 
@@ -209,6 +205,19 @@ MOVING = {
 def test_moves_under_way(record: Any, says: str | None) -> None:
     held = "ALREADY_MIGRATING" if says else ""
     Given(pod=pod(), also=(record,), voluntary=held, maintenance=held, interruption=held, says=says or "").check()
+
+
+STANDING_IN = migration(of="web-0", replacement={"name": "web-1", "uid": OWN_UID})
+
+
+def test_a_replacement_leaves_a_lost_node_before_its_own_move_is_over() -> None:
+    held = "ALREADY_MIGRATING"
+    Given(pod=pod(), also=(STANDING_IN,), voluntary=held, maintenance=held, says="is the replacement").check()
+
+
+def test_a_member_of_a_statefulset_that_stands_in_for_itself_is_not_being_moved() -> None:
+    record = migration(of="web-1", replacement={"name": "web-1", "uid": OWN_UID})
+    Given(pod=pod(), also=(record,), voluntary="ALREADY_MIGRATING", maintenance="ALREADY_MIGRATING").check()
 
 
 def test_a_migration_of_the_same_name_in_another_namespace_does_not_count() -> None:

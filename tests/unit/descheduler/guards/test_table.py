@@ -22,6 +22,7 @@ EXAMPLES = {
     "daemonset": owners.OWNERS["a DaemonSet"],
     "terminating": circumstances.CIRCUMSTANCES["terminating"],
     "already_migrating": Given(pod=pod(), also=(circumstances.MOVING["this pod"][0],)),
+    "just_moved": Given(pod=pod(), also=(circumstances.STANDING_IN,)),
     "being_evicted": wishes.FOREIGN["eviction-in-progress"],
     "no_controller": owners.OWNERS["nobody"],
     "opted_out_by_owner": wishes.OWN_KEY["disabled on the workload"],
@@ -40,6 +41,9 @@ EXAMPLES = {
         pod=owners.member(), also=(owners.statefulset(replicas=2), *owners.MEMBERS["another moving"][0])
     ),
     "statefulset_unready": Given(pod=owners.member(), also=(owners.statefulset(replicas=2),)),
+    "tied_to_silence": Given(
+        pod=owners.member(), also=(build.node("a", ready=False), owners.statefulset(replicas=2))
+    ),
     "pending_revision": Given(pod=pod(), also=(owners.rollout(1),)),
     "local_storage": Given(pod=circumstances.stored(circumstances.SCRATCH)),
     "pinned": Given(pod=pod(spec=circumstances.selecting(kubernetes_io__hostname="a"))),

@@ -1,0 +1,54 @@
+"""Moves under way, found by what they are about.   Pure.
+
+Made anew when the state has changed and somebody asks: each of hundreds of moves asks about all others of its owner,
+and looking through all of them every time would take seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from cluster.objects import PodMigration
+
+OPEN: Final = frozenset({"", "Pending", "InProgress"})
+"""Phases of a migration that has not ended; a new one has none yet."""
+Key = tuple[str, str]
+
+
+class Moving:
+    """Holds as long as the state stands still."""
+
+    def __init__(self, migrations: Iterable[PodMigration]) -> None:
+        self.open: list[PodMigration] = []
+        """In the order in which they were heard of."""
+        self.by_owner: dict[str, list[PodMigration]] = {}
+        """Open ones that were taken up, by UID of the owner of their pod."""
+        self.by_workload: dict[str, list[PodMigration]] = {}
+        """The same by UID of the workload at the top."""
+        self.by_pod: dict[Key, list[PodMigration]] = {}
+        """Open ones by namespace and name of the pod that they move."""
+        self.exchanged: dict[str, list[PodMigration]] = {}
+        """Those that have traded targets, by namespace; ended ones count, for the other may still be under way."""
+        self.taken: set[str] = set()
+        """UIDs of pods that stand in for another, of ended ones too."""
+        self.kept: dict[Any, Any] = {}
+        """What others have worked out from all this, under keys of their own."""
+        for migration in migrations:
+            self._note(migration)
+
+    def _note(self, migration: PodMigration) -> None:
+        status, namespace = migration.status, migration.metadata.namespace
+        if status.replacement is not None:
+            self.taken.add(status.replacement.uid)
+            if status.exchange is not None:
+                self.exchanged.setdefault(namespace, []).append(migration)
+        if status.phase not in OPEN:
+            return
+        self.open.append(migration)
+        self.by_pod.setdefault((namespace, migration.spec.pod_ref.name), []).append(migration)
+        resolved = status.resolved
+        if resolved is not None and resolved.owner is not None:
+            self.by_owner.setdefault(resolved.owner.uid, []).append(migration)
+        if resolved is not None and resolved.workload is not None:
+            self.by_workload.setdefault(resolved.workload.uid, []).append(migration)

@@ -1,0 +1,92 @@
+"""Room that kube-scheduler would make for a pod by pushing out pods of lower priority.   Pure.
+
+Counted on only where a node is being lost and a critical pod fits nowhere. The victims are chosen as the scheduler
+chooses them: of a node all that are less important go, and come back in the order of their importance as long as the
+pod still fits; of nodes the one where no budget is broken and the most important victim matters least. It is the
+scheduler that decides in the end, when the replacement has no place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cluster.objects import Pod
+from descheduler.ledger import Ledger
+from descheduler.search import Tier
+from policy import keys
+
+NEVER: Final = "Never"
+"""The policy of a pod that waits for room instead of making it."""
+LOOKED_AT: Final = 500
+"""Nodes for one pod at most: enough to choose from, and a zone of pods is planned in one go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A node, and who would have to go there."""
+
+    node: str
+    victims: tuple[Pod, ...]
+    guarded: int
+    """Of them, those whose budget allows no disruption."""
+
+    @property
+    def cost(self) -> tuple[int, int, int, int, str]:
+        """What the scheduler goes by: budgets, the highest priority among the victims, their sum, their number."""
+        priorities = [it.spec.priority for it in self.victims]
+        return self.guarded, max(priorities), sum(priorities), len(priorities), self.node
+
+
+def make_room(pod: Pod, tiers: Sequence[Tier], ledger: Ledger) -> Room | None:
+    """The cheapest room, in the better tier if there is any; the victims have left in the picture then.
+
+    The pod itself has left its node in the picture.
+    """
+    if pod.spec.preemption_policy == NEVER:
+        return None
+    for tier in tiers:
+        found = min(_rooms(pod, tier, ledger), key=lambda it: it.cost, default=None)
+        if found is not None:
+            for victim in found.victims:
+                ledger.picture.take(victim)
+                ledger.places.moved(victim, None)
+            return found
+    return None
+
+
+def _rooms(pod: Pod, tier: Tier, ledger: Ledger) -> Iterator[Room]:
+    names = sorted(ledger.places.names(spot=tier))
+    for name in names[:LOOKED_AT]:
+        victims = _victims(pod, name, ledger)
+        if victims:
+            yield Room(name, victims, sum(1 for it in victims if ledger.budgets.reasons(it)))
+
+
+def _victims(pod: Pod, name: str, ledger: Ledger) -> tuple[Pod, ...]:
+    """The fewest that have to go for the pod to fit; none if it would not fit even then."""
+    picture, fits = ledger.picture, ledger.fitter.fits
+    lower = sorted(_lower(pod, name, ledger), key=lambda it: (-it.spec.priority, it.metadata.key))
+    for it in lower:
+        picture.take(it)
+    enough, needed = fits(pod, name), []
+    for it in lower:
+        picture.untake(it)
+        if enough and not fits(pod, name):
+            picture.take(it)
+            needed.append(it)
+    for it in needed:
+        picture.untake(it)
+    return tuple(needed)
+
+
+def _lower(pod: Pod, name: str, ledger: Ledger) -> Iterator[Pod]:
+    """Pods that the scheduler may push out; what belongs to the node would only come back."""
+    gone = ledger.picture.departed.get(name, ())
+    for key, other in ledger.state.nodes[name].pods.items():
+        owner = other.metadata.controller
+        stays = (owner is not None and owner.kind == "DaemonSet") or keys.MIRROR_POD in other.metadata.annotations
+        leaving = key in gone or other.metadata.deletion_timestamp is not None
+        if other.spec.priority < pod.spec.priority and not leaving and not stays:
+            yield other

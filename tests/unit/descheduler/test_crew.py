@@ -1,0 +1,58 @@
+"""Threads for what cannot wait: rank before arrival, and an end that leaves nothing half done."""
+
+import queue
+import threading
+
+from descheduler.crew import Crew, Rank
+from testbed.waiting import eventually
+
+
+def test_the_most_urgent_goes_first() -> None:
+    crew, done = Crew(threads=1), queue.SimpleQueue[str]()
+    begun, go = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        begun.set()
+        go.wait(10)
+
+    crew.at(Rank.EVICT).submit(hold)
+    assert begun.wait(10)
+    for rank in (Rank.FOLLOW, Rank.CREATE, Rank.EVICT, Rank.MARK):
+        for turn in ("first", "second"):
+            crew.at(rank).submit(done.put, f"{rank.name} {turn}")
+    go.set()
+    order = [done.get(timeout=10) for _ in range(8)]
+    assert order == [
+        f"{rank} {turn}" for rank in ("EVICT", "MARK", "CREATE", "FOLLOW") for turn in ("first", "second")
+    ]
+    crew.stop()
+
+
+def test_after_the_end_nothing_is_begun() -> None:
+    crew, done = Crew(threads=2), queue.SimpleQueue[str]()
+    begun, go = threading.Semaphore(0), threading.Event()
+
+    def hold() -> None:
+        begun.release()
+        go.wait(10)
+        done.put("finished")
+
+    before = threading.active_count()
+    for _ in range(2):
+        crew.at(Rank.EVICT).submit(hold)
+        assert begun.acquire(timeout=10)
+    crew.at(Rank.EVICT).submit(done.put, "begun")
+    crew.stop()
+    go.set()
+    assert [done.get(timeout=10) for _ in range(2)] == ["finished"] * 2
+    eventually(threading.active_count, until=lambda count: count <= before, what="the threads to end")
+    assert done.empty()
+
+
+def test_work_that_fails_does_not_take_its_thread_along() -> None:
+    crew, done = Crew(threads=1), queue.SimpleQueue[str]()
+    failed = crew.at(Rank.EVICT).submit(int, "nonsense")
+    crew.at(Rank.FOLLOW).submit(done.put, "next")
+    assert done.get(timeout=10) == "next"
+    assert isinstance(failed.exception(10), ValueError)
+    crew.stop()
