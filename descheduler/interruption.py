@@ -194,7 +194,8 @@ def _announced(node: Node, context: Context) -> Iterator[Loss]:
     table = context.settings.signals.all_rows()
     for signal in signals.read(signs.of(node), keys=context.keys, now=context.now, table=table):
         if signal.kind in KINDS:
-            since = signal.started or _noted(node, signal.source, context) or context.now
+            # In whole seconds, as it will be written down: a deadline must not move by that.
+            since = signal.started or _noted(node, signal.source, context) or context.now.replace(microsecond=0)
             yield Loss(node, signal.source, since, _deadline(signal, since), signal.withdrawable)
 
 

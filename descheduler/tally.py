@@ -126,6 +126,8 @@ class Tally:
                 note = f"told to stop, but the node says nothing: {_names(pods)}; they are never force-deleted"
                 self._recorder.record(marks.subject(node), STUCK, note)
         self._stuck = frozenset(name for name, (_, pods) in found.items() if pods)
+        # Here too: that a pod should have stopped by now is told by no event, so no plan is made for it.
+        self._meter.set(Metric.STUCK_PODS, sum(len(pods) for _, pods in found.values()))
 
 
 def _names(pods: Iterable[Pod]) -> str:

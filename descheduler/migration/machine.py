@@ -30,7 +30,7 @@ from descheduler.migration.actions import (
 )
 from descheduler.migration.endings import Ending
 from descheduler.migration.world import World
-from descheduler.proposal import Urgency
+from descheduler.proposal import Mode, Urgency
 from descheduler.reasons import Reason
 from policy import keys, values
 from policy.values import MigrationStatus
@@ -203,12 +203,10 @@ def _take_up(migration: PodMigration, world: World, now: datetime) -> Action:
         "targetNode": target,
         "mode": world.mode.value,
     }
-    # Where the node goes, every write is one pod fewer that gets away.
-    first = {"step": "Mark", "intent": {"action": "Mark", "at": _text(now)}} if _hurries(world) else {"step": "Guard"}
     return Write(
         {
             "phase": "InProgress",
-            **first,
+            **_first(source, world, now),
             "startedAt": _text(now),
             "holder": world.holder,
             "resolved": {key: value for key, value in resolved.items() if value is not None},
@@ -216,6 +214,17 @@ def _take_up(migration: PodMigration, world: World, now: datetime) -> Action:
         event=f"MoveStarted moving pod {source.metadata.name} from {source.node_name}"
         + (f" to {target}" if target else ""),
     )
+
+
+def _first(source: Pod, world: World, now: datetime) -> dict[str, Any]:
+    """Where the node goes, every request before the eviction is a pod fewer that gets away: what guards it is looked
+    at now, and the marks are made under the intent to evict.
+    """
+    if not _hurries(world):
+        return {"step": "Guard"}
+    if world.mode is Mode.EVICT:
+        return {"step": "Evict", "intent": _to_evict(source, world, now)}
+    return {"step": "Mark", "intent": {"action": "Mark", "at": _text(now)}}
 
 
 def _guard(_: PodMigration, world: World, now: datetime) -> Action:
@@ -248,8 +257,11 @@ def _begin(migration: PodMigration, source: Pod, world: World, now: datetime) ->
         return _ended(surge.begin(source, world, now), now)
     if recreate.is_mode(migration):
         return recreate.begin(migration, source, world, now)
-    intent = {"action": "Evict", "at": _text(now), "uid": source.metadata.uid, "known": list(world.young)}
-    return Write({"step": "Evict", "holder": world.holder, "intent": intent})
+    return Write({"step": "Evict", "holder": world.holder, "intent": _to_evict(source, world, now)})
+
+
+def _to_evict(source: Pod, world: World, now: datetime) -> dict[str, Any]:
+    return {"action": "Evict", "at": _text(now), "uid": source.metadata.uid, "known": list(world.young)}
 
 
 def _evict(migration: PodMigration, world: World, now: datetime) -> Action:
@@ -258,8 +270,9 @@ def _evict(migration: PodMigration, world: World, now: datetime) -> Action:
         intent = {**(migration.status.intent or {}), "action": "AwaitReplacement", "evictedAt": _text(now)}
         intent.pop("retryAt", None)
         return Write({"step": "AwaitReplacement", "holder": world.holder, "intent": intent})
-    if _missing(source, _source_marks(migration, world, MigrationStatus.IN_PROGRESS)) is not None:
-        return Write({"step": "Mark", "holder": world.holder})
+    missing = _missing(source, _source_marks(migration, world, MigrationStatus.IN_PROGRESS))
+    if missing is not None:
+        return missing if _hurries(world) else Write({"step": "Mark", "holder": world.holder})
     if world.hold:
         return _await_budget(migration, world, now)
     if not world.permitted:

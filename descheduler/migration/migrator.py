@@ -21,7 +21,7 @@ from cluster.store import is_newer
 from descheduler import interruption
 from descheduler.crew import Crew, Rank
 from descheduler.migration import machine
-from descheduler.migration.actions import Action, Adopt, Done, Release, Wait, Write
+from descheduler.migration.actions import Action, Adopt, Done, Evict, Release, Scale, Wait, Write
 from descheduler.migration.executor import Done as Accepted
 from descheduler.migration.executor import Labelled, Outcome, Overtaken
 from descheduler.migration.machine import Failure
@@ -31,15 +31,7 @@ from descheduler.state import ClusterState
 
 LOOK_AGAIN: Final = timedelta(milliseconds=500)
 """After an answer that says the world has changed: the watch will usually have told us before."""
-RANKS: Final = {
-    "": Rank.TAKE_UP,
-    "Guard": Rank.MARK,
-    "Mark": Rank.MARK,
-    "Evict": Rank.EVICT,
-    "SurgeUp": Rank.EVICT,
-    "SurgeDown": Rank.EVICT,
-    "AwaitAvailable": Rank.ANNOUNCE,
-}
+RANKS: Final = {"": Rank.TAKE_UP, "Mark": Rank.MARK, "Evict": Rank.MARK, "AwaitAvailable": Rank.MARK}
 """By step: the nearer to the eviction, the sooner."""
 SLOW_DOWN: Final = timedelta(seconds=5)
 """After a request that failed for reasons of the connection, if even writing that down fails."""
@@ -119,18 +111,21 @@ class Migrator:
         if isinstance(action, Wait):
             return action.until
         if not isinstance(action, Done):
-            self._start(key, migration, action)
+            self._start(key, migration, action, state)
         return None
 
-    def _start(self, key: Key, migration: PodMigration, action: Action) -> None:
+    def _start(self, key: Key, migration: PodMigration, action: Action, state: ClusterState) -> None:
         self._under_way.add(key)
-        self._lane(migration).submit(self._run, key, migration, action)
+        self._lane(migration, action, state).submit(self._run, key, migration, action)
 
-    def _lane(self, migration: PodMigration) -> Pool:
+    def _lane(self, migration: PodMigration, action: Action, state: ClusterState) -> Pool:
         """Moves off a node that is being lost do not stand in line with the others."""
         if self._crew is None or migration.spec.strategy != interruption.STRATEGY:
             return self._pool
-        return self._crew.at(RANKS.get(migration.status.step, Rank.FOLLOW))
+        if isinstance(action, Evict):
+            return self._crew.at(Rank.EVICT, alone=_budgets(migration.metadata.namespace, action.name, state))
+        urgent = isinstance(action, Scale)
+        return self._crew.at(Rank.EVICT if urgent else RANKS.get(migration.status.step, Rank.FOLLOW))
 
     def _run(self, key: Key, migration: PodMigration, action: Action) -> None:
         try:
@@ -147,6 +142,8 @@ class Migrator:
         match report.outcome:
             case Accepted():
                 adopt(report.outcome, state)
+                if isinstance(report.action, Evict):
+                    told_to_stop(report.migration.metadata.namespace, report.action, state, now)
             case Overtaken(gone=gone):
                 self._rest[report.key] = now + LOOK_AGAIN
                 if gone and isinstance(report.action, Write | Adopt | Release):
@@ -163,7 +160,14 @@ class Migrator:
             self._rest[report.key] = now + max(SLOW_DOWN, failure.retry_after)
             return
         told = machine.failed(latest, self._judge(latest, state, now), failure, now)
-        self._start(report.key, latest, told)
+        self._start(report.key, latest, told, state)
+
+
+def _budgets(namespace: str, name: str, state: ClusterState) -> tuple[Key, ...] | None:
+    """What the eviction of this pod writes to."""
+    pod = state.pods.get((namespace, name))
+    found = state.budgets_of(pod) if pod is not None else ()
+    return tuple(sorted(it.metadata.key for it in found)) or None
 
 
 def adopt(accepted: Accepted, state: ClusterState) -> None:
@@ -181,6 +185,14 @@ def adopt(accepted: Accepted, state: ClusterState) -> None:
         _relabel(accepted.workload, state)
     if accepted.replicas is not None:
         _rescaled(*accepted.replicas, state)
+
+
+def told_to_stop(namespace: str, action: Evict, state: ClusterState, now: datetime) -> None:
+    """The watch will tell the same soon; until then it must not be asked for once more."""
+    pod = state.pods.get((namespace, action.name))
+    if pod is not None and pod.metadata.uid == action.uid and pod.metadata.deletion_timestamp is None:
+        meta = msgspec.structs.replace(pod.metadata, deletion_timestamp=now)
+        state.apply(pod, msgspec.structs.replace(pod, metadata=meta))
 
 
 def _rescaled(uid: str, replicas: int, state: ClusterState) -> None:

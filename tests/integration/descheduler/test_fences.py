@@ -180,6 +180,9 @@ def test_our_token_cordons_and_tells_how_far_a_drain_is(ours: Api, nodes: Nodes)
         KEYS.maintenance_status: "draining 0/1",
         KEYS.maintenance_remaining: "default/web: to be moved",
         KEYS.maintenance_since: "2026-01-01T00:00:00Z",
+        KEYS.interruption_cause: "NotReady",
+        KEYS.interruption_since: "2026-01-01T00:00:00Z",
+        KEYS.interruption_deadline: "2026-01-01T00:02:00Z",
     }
     ours.patch("nodes", node, {"spec": {"unschedulable": True}, "metadata": {"annotations": told}})
     ours.patch("nodes", node, {"spec": {"unschedulable": None}, "metadata": {"annotations": dict.fromkeys(told)}})

@@ -56,3 +56,40 @@ def test_work_that_fails_does_not_take_its_thread_along() -> None:
     assert done.get(timeout=10) == "next"
     assert isinstance(failed.exception(10), ValueError)
     crew.stop()
+
+
+def test_what_only_one_may_touch_is_done_by_one_at_a_time() -> None:
+    crew, done = Crew(threads=4), queue.SimpleQueue[str]()
+    inside, most = threading.Semaphore(1), threading.Event()
+
+    def touch(name: str) -> None:
+        if not inside.acquire(blocking=False):
+            most.set()
+        done.put(name)
+        inside.release()
+
+    for number in range(50):
+        crew.at(Rank.EVICT, alone="budget").submit(touch, f"{number}")
+    assert [done.get(timeout=10) for _ in range(50)] == [f"{number}" for number in range(50)]
+    assert not most.is_set()
+    crew.at(Rank.EVICT, alone="budget").submit(done.put, "again")
+    assert done.get(timeout=10) == "again", "nobody is left in front"
+    crew.stop()
+
+
+def test_others_pass_by_who_waits_for_the_end_of_another() -> None:
+    crew, done = Crew(threads=2), queue.SimpleQueue[str]()
+    begun, go = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        begun.set()
+        go.wait(10)
+
+    crew.at(Rank.EVICT, alone="one").submit(hold)
+    assert begun.wait(10)
+    crew.at(Rank.EVICT, alone="one").submit(done.put, "waits")
+    crew.at(Rank.FOLLOW, alone="other").submit(done.put, "passes")
+    assert done.get(timeout=10) == "passes"
+    go.set()
+    assert done.get(timeout=10) == "waits"
+    crew.stop()

@@ -72,32 +72,26 @@ def decided(state: ClusterState, migration: PodMigration, *, after: float = 0) -
     return machine.step(migration, judge(migration, state, now), now)
 
 
-def test_it_is_created_with_its_finalizer_and_begins_with_the_marks() -> None:
+def test_it_is_created_with_its_finalizer() -> None:
     found = deployment("x", ["a", "a"])
     planned = Move(found[2], "a", "b", "SpotInterruption", 200, Urgency.INTERRUPTION, "lost", NOW)
     assert publish.body(planned, NOW)["metadata"]["finalizers"] == [keys.FINALIZER]
+
+
+def test_three_requests_from_there_to_the_eviction() -> None:
+    """What it is about to do, the marks, and the eviction; no wait for the hint to be seen."""
     made = move()
-    action = decided(build.state(lost(), build.node("b"), *found, made), made)
-    assert isinstance(action, Write)
-    assert (action.status["phase"], action.status["step"]) == ("InProgress", "Mark")
-
-
-def test_it_does_not_wait_for_the_hint_to_be_seen() -> None:
-    made = move(step="Mark")
-    state = build.state(lost(), build.node("b"), *marked(2), made)
+    state = build.state(lost(), build.node("b"), *deployment("x", ["a", "a"]), made)
     first = decided(state, made)
-    assert not isinstance(first, Wait)
-    above = state.controllers["uid-default-x"].object
-    assert above is not None
-    state.apply(above, build.decode(_labelled()))
-    action = decided(state, made)
-    assert isinstance(action, Write)
-    assert action.status["step"] == "Evict"
-
-
-def _labelled() -> Any:
-    meta = build.meta("x", "default", labels={KEYS.moving: "m-x-00"})
-    return {"kind": "Deployment", "metadata": meta, "spec": {"replicas": 2}}
+    assert isinstance(first, Write)
+    assert (first.status["phase"], first.status["step"]) == ("InProgress", "Evict")
+    assert first.status["intent"]["uid"] == "uid-default-x-00"
+    announced = move(step="Evict")
+    state.apply(made, announced)
+    second = decided(state, announced)
+    assert isinstance(second, MarkPod)
+    marks = build.state(lost(), build.node("b"), *marked(2), announced)
+    assert isinstance(decided(marks, announced), Evict)
 
 
 def budget(allowed: int) -> Any:

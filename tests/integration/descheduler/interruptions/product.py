@@ -77,7 +77,7 @@ class Product:
         )
         self.probes = ports.free(["probes"])["probes"]
         command: list[str | Path] = [
-            *(sys.executable, "-m", "descheduler", "run", "--lease-seconds", "3"),
+            *(sys.executable, "-m", "descheduler", "run"),
             *("--kubeconfig", kubeconfig, "--settings", self.folder / "settings.yaml"),
             *("--probes", f"127.0.0.1:{self.probes}"),
         ]

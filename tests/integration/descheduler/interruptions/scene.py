@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Self
 
+import urllib3
+
 from policy import keys
 from testbed import bed, objects
 from testbed.api import Api, ApiError, Object
@@ -76,6 +78,14 @@ class Scene:
         """Their kubelets say that they are not ready, or nothing."""
         self._annotate(names, "false")
 
+    def vanish(self, name: str) -> None:
+        """Its kubelet is gone without a word."""
+        self.kube.patch("nodes", name, {"metadata": {"labels": {"testbed.spotshift.dev/vanished": "true"}}})
+
+    def return_of(self, name: str) -> None:
+        """And is there again."""
+        self.kube.patch("nodes", name, {"metadata": {"labels": {"testbed.spotshift.dev/vanished": None}}})
+
     def speak(self, *names: str) -> None:
         """They are back."""
         self._annotate(names, None)
@@ -93,6 +103,12 @@ class Scene:
         yield
         for name in others:
             self.kube.patch("nodes", name, {"spec": {"unschedulable": None}})
+        # The taint goes a moment after the cordon, and until then the node is no target.
+        eventually(
+            lambda: [it for it in others if _has_cordon_taint(self.node(it))],
+            until=lambda it: not it,
+            what="the nodes to be open again",
+        )
 
     # ---- what is there
 
@@ -179,7 +195,7 @@ class Protocol:
 
     def _follow(self, resource: str, take: Any) -> None:
         api = self.scene.product.bed.api()
-        with contextlib.suppress(ApiError, OSError):
+        with contextlib.suppress(ApiError, OSError, urllib3.exceptions.HTTPError):
             for event in api.watch(resource, self.scene.namespace, seconds=self.seconds):
                 take(event["type"], event["object"], time.time())
 
@@ -217,6 +233,10 @@ class Protocol:
                 free[app] = count
                 began = began if permitted else at
         return longest
+
+
+def _has_cordon_taint(node: Object) -> bool:
+    return any(it["key"] == keys.UNSCHEDULABLE_TAINT for it in node["spec"].get("taints", ()))
 
 
 def _now() -> str:
