@@ -12,9 +12,10 @@ from typing import Final
 
 from cluster.objects import Pod, PodMigration
 from descheduler import memory
+from descheduler.moving import OPEN
 from descheduler.picture import Picture
 from descheduler.reasons import Code, Reason
-from descheduler.state import OPEN, ClusterState
+from descheduler.state import ClusterState
 from policy import values
 from policy.capacity import CapacityType
 

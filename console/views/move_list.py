@@ -9,7 +9,7 @@ from typing import Any, Final
 from cluster.objects import PodMigration
 from console import ages
 from descheduler import memory
-from descheduler.state import OPEN
+from descheduler.moving import OPEN
 from descheduler.tables import Table
 
 Plain = dict[str, Any]
