@@ -1,6 +1,7 @@
 """`python -m descheduler plan`: what would be moved now, and why the rest is not; `explain POD`: why this one (not).
 
-Both look at the current cluster, by kubectl's rules, or at a dump (-f), and change nothing.
+Both look at the current cluster, by kubectl's rules, or at a dump (-f), and change nothing. `cleanup`: before the
+product is taken off a cluster, end moves that are under way and take back every mark.
 
 Exit codes: 0 the plan or the explanation is printed, whether or not there is anything to move; 1 it could not be
 made, standard error says why; 2 wrong usage; 3 it is printed, but not everything was known: what was assumed is
@@ -25,6 +26,10 @@ def main(arguments: Sequence[str]) -> int:
         from descheduler import run as process
 
         return process.run(options)
+    if options.command == "cleanup":
+        from descheduler import cleanup
+
+        return cleanup.main(options)
     from descheduler import commands  # usage and help need none of it
 
     run = {"plan": commands.run_plan, "explain": commands.run_explain}[options.command]
@@ -50,7 +55,18 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("-n", "--namespace", default="default", help="its namespace (default)")
     _add_input(explain)
     _add_run(commands.add_parser("run", help="plan and move until SIGTERM; the one that holds the lease acts"))
+    _add_cleanup(commands.add_parser("cleanup", help="end moves and take back every mark, before an uninstall"))
     return parser
+
+
+def _add_cleanup(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--kubeconfig", type=Path, metavar="FILE", help="as for kubectl")
+    command.add_argument("--context", help="context of the kubeconfig")
+    command.add_argument("--namespace", default="spotshift-system", help="where it is installed (spotshift-system)")
+    command.add_argument(
+        "--timeout", type=float, default=240.0, metavar="SECONDS", help="for moves under way to end (240)"
+    )
+    command.add_argument("--dry-run", action="store_true", help="only print what would be taken back")
 
 
 def _add_run(command: argparse.ArgumentParser) -> None:

@@ -91,6 +91,47 @@ def test_a_user_can_ask_for_a_move_but_not_write_its_status(theirs: Api, ours: A
     write(ours)
 
 
+def test_a_user_can_let_go_of_what_the_planner_made(theirs: Api, ours: Api, namespace: str) -> None:
+    """Labels and finalizers give a move no weight: the way out when nobody is left to take a finalizer off."""
+    planned = migration(strategy="NodeMaintenance", weight=120, cause="maintenance")
+    planned["metadata"]["finalizers"] = [keys.FINALIZER]
+    name = ours.create("podmigrations", planned, namespace)["metadata"]["name"]
+    changed = {"metadata": {"labels": {"seen": "yes"}, "finalizers": None}}
+    eventually(lambda: _accepted(lambda: theirs.patch("podmigrations", name, changed, namespace)))
+    theirs.delete("podmigrations", name, namespace)
+
+
+def _accepted(call: Any) -> bool:
+    """A policy that was just applied takes a moment to be in force."""
+    try:
+        call()
+    except ApiError as refusal:
+        if refusal.status not in {403, 422}:
+            raise
+        return False
+    return True
+
+
+def test_who_may_delete_the_kind_may_write_a_status(
+    fenced: ControlPlane, kube: Api, theirs: Api, namespace: str
+) -> None:
+    """Administrators of a managed cluster are not in system:masters, and may have to roll back what is under way."""
+    name = theirs.create("podmigrations", migration(), namespace)["metadata"]["name"]
+    status = {"status": {"phase": "Cancelled"}}
+
+    def write() -> object:
+        return theirs.patch("podmigrations", name, status, namespace, subresource="status")
+
+    assert "written by the descheduler only" in refused(write)
+    subject = {"kind": "ServiceAccount", "name": "dev", "namespace": namespace}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    kube.create("clusterrolebindings", {"metadata": {"name": namespace}, "roleRef": role, "subjects": [subject]})
+    try:
+        eventually(lambda: _accepted(write))
+    finally:
+        kube.delete("clusterrolebindings", namespace)
+
+
 BAD = {
     "no pod": ({"podRef": {}}, "podRef.name"),
     "mode": ({"mode": "Teleport"}, "spec.mode"),

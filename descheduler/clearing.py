@@ -1,0 +1,163 @@
+"""The steps that take the product off a cluster, each of which can be repeated.   Sends requests, decides no marks.
+
+The order matters and is told by `descheduler.cleanup`: first nothing new is begun, then what is under way is rolled
+back or finished by whoever leads, then the programs are stopped, and only what is still there is taken back here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cluster import errors
+from cluster.client import Client
+from cluster.resources import (
+    CONFIGMAPS,
+    DEPLOYMENTS,
+    LEASES,
+    MUTATINGWEBHOOKCONFIGURATIONS,
+    NODES,
+    PODMIGRATIONS,
+    PODS,
+    SECRETS,
+    Resource,
+)
+from descheduler import removal
+from descheduler.migration.executor import MANAGER
+from descheduler.requests import Request
+from descheduler.run import CONFIG_MAP, LEASE
+from descheduler.upkeep import ClusterWrites
+from policy import keys
+from policy.settings import Settings
+
+CONFIGURATION: Final = "spotshift-webhook"
+PARTS: Final = "app.kubernetes.io/part-of=spotshift"
+WRITERS: Final = f"{PARTS},app.kubernetes.io/component notin (cleanup, webhook)"
+"""Programs that write and must be gone; a webhook that nobody asks any more may take its time to end."""
+MADE: Final = (
+    (LEASES, LEASE),
+    (SECRETS, "spotshift-ca"),
+    (SECRETS, "spotshift-webhook-tls"),
+    (SECRETS, "spotshift-webhook-issuer"),
+)
+"""Objects in our own namespace that no manifest has: programs made them, or cert-manager did for us."""
+QUIET_SECONDS: Final = 3.0
+"""How long after the stop no move must be seen: the stop is in force within two, and a request may be on its way."""
+STOP_SECONDS: Final = 90.0
+POLL_SECONDS: Final = 0.5
+ROUNDS: Final = 6
+"""Looks at everything; the last one must find nothing. Others write to the same objects, and win."""
+THREADS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Cleanup:
+    """The steps, in their order; `tell` gets what people want to know."""
+
+    client: Client
+    namespace: str
+    settings: Settings
+    tell: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+    rest: Callable[[float], None] = time.sleep
+
+    def stop_admissions(self) -> None:
+        """From now on pods are created as they were written."""
+        if self._deleted(MUTATINGWEBHOOKCONFIGURATIONS, CONFIGURATION, None):
+            self.tell("new pods are no longer changed")
+
+    def stop_moves(self) -> None:
+        """The emergency stop: moves before their eviction are called off, the others run to their end."""
+        stop = {"metadata": {"annotations": {keys.under(self.settings.label_prefix).emergency_stop: "true"}}}
+        with suppress(errors.NotFound):
+            self.client.merge_patch(CONFIGMAPS, CONFIG_MAP, stop, namespace=self.namespace, field_manager=MANAGER)
+            self.tell("no new moves are begun")
+
+    def await_moves(self, seconds: float) -> bool:
+        """Wait for moves to end; False if some have not when the time is over."""
+        began = quiet_since = self.clock()
+        before = -1
+        while True:
+            count = len(self.under_way())
+            if count != before:
+                self.tell(f"{count} moves are under way")
+            before = count
+            now = self.clock()
+            quiet_since = now if count else quiet_since
+            if not count and now - quiet_since >= QUIET_SECONDS:
+                return True
+            if now - began > seconds:
+                return not count
+            self.rest(POLL_SECONDS)
+
+    def under_way(self) -> list[removal.Object]:
+        """Moves that are not over: whoever takes part in one has our finalizer on it."""
+        found = self._all(PODMIGRATIONS)
+        return [it for it in found if keys.FINALIZER in (it["metadata"].get("finalizers") or ())]
+
+    def stop_programs(self) -> bool:
+        """End what could write again; False if it has not ended in time."""
+        for deployment in self._all(DEPLOYMENTS, PARTS, self.namespace):
+            name = deployment["metadata"]["name"]
+            with suppress(errors.NotFound):
+                self.client.patch_scale(DEPLOYMENTS, name, self.namespace, 0, field_manager=MANAGER)
+                self.tell(f"deployment {name} is scaled to nothing")
+        began = self.clock()
+        while left := list(self._all(PODS, WRITERS, self.namespace)):
+            if self.clock() - began > STOP_SECONDS:
+                self.tell(f"still running: {', '.join(it['metadata']['name'] for it in left)}")
+                return False
+            self.rest(POLL_SECONDS)
+        return True
+
+    def sweep(self) -> bool:
+        """Take back what is left, until nothing is; False if something stays."""
+        for _ in range(ROUNDS):
+            wanted = list(self.left())
+            if not wanted:
+                return True
+            with ThreadPoolExecutor(THREADS) as pool:
+                for line in pool.map(self._taken_back, wanted):
+                    self.tell(line)
+        return not list(self.left())
+
+    def left(self) -> Iterator[Request]:
+        """What is to be taken back, as the cluster is now."""
+        ours = keys.under(self.settings.label_prefix)
+        for resource in removal.SWEPT:
+            for found in self._all(resource):
+                yield from removal.requests(resource, found, ours)
+
+    def remove_made(self) -> None:
+        """Objects of our own namespace that would outlive the manifests if the namespace does."""
+        for resource, name in MADE:
+            if self._deleted(resource, name, self.namespace):
+                self.tell(f"{resource.plural} {name}: deleted")
+
+    def _taken_back(self, request: Request) -> str:
+        try:
+            ClusterWrites(self.client)(request)
+        except (errors.NotFound, errors.Conflict):
+            return f"{removal.described(request)} (changed meanwhile, looked at again)"
+        return removal.described(request)
+
+    def _deleted(self, resource: Resource, name: str, namespace: str | None) -> bool:
+        try:
+            self.client.delete(resource, name, namespace=namespace)
+        except errors.NotFound:
+            return False
+        return True
+
+    def _all(self, resource: Resource, labels: str | None = None, namespace: str | None = None) -> list[Any]:
+        """Every object of a kind; nothing if the cluster does not know the kind. Nodes are needed whole."""
+        try:
+            listed = self.client.list(
+                resource, label_selector=labels, namespace=namespace, metadata_only=resource is not NODES
+            )
+        except errors.NotFound:
+            return []
+        return list(listed.items)
