@@ -246,6 +246,33 @@ def test_the_example(scene: Scene, running: ControlPlane) -> None:
     scene.settle(7)
 
 
+def test_the_opt_out_example(scene: Scene, running: ControlPlane) -> None:
+    """First with the whole namespace opted out, then without, on one node that has everything."""
+    node = scene.node_names()[0]
+    disabled = f"{PREFIX}rescheduling"
+    running.kubectl("annotate", "namespace", scene.namespace, f"{disabled}=disabled")
+    with scene.only(node):
+        running.kubectl("apply", "-n", scene.namespace, "-f", str(MANIFESTS / "examples" / "opt-out.yaml"))
+        scene.settle(8)
+    running.kubectl("label", "node", node, f"{PREFIX}maintenance=true")
+    scene.drained(node)
+    assert set(scene.apps_on(node)) == {"free", "bound", "bound-pods"}
+    running.kubectl("annotate", "namespace", scene.namespace, f"{disabled}-")
+    eventually(
+        lambda: set(scene.apps_on(node)),
+        until=lambda left: left == {"bound", "bound-pods"},
+        timeout=60,
+        what="free to leave as well",
+    )
+    scene.drained(node)
+    told = draining.reasons(scene.note(node, REMAINING))
+    assert len(told) == 4
+    assert all(reason.startswith("OPTED_OUT") for reason in told.values()), told
+    running.kubectl("label", "node", node, f"{PREFIX}maintenance-")
+    scene.restored(node)
+    scene.settle(8)
+
+
 @pytest.fixture
 def may_delete(running: ControlPlane, tmp_path: Path) -> Iterator[None]:
     """The component that gives the right, and the setting that makes use of it; taken back afterwards."""
