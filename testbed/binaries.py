@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,14 +56,23 @@ def built_tools(environ: Mapping[str, str], *, report: build.Report) -> Path:
     return cached
 
 
-def built_module(module: Path, environ: Mapping[str, str], *, tell: Callable[[str], None] = lambda _: None) -> Path:
+def built_module(
+    module: Path,
+    environ: Mapping[str, str],
+    *,
+    packages: Sequence[str] = ("./...",),
+    tags: str = "",
+    tell: Callable[[str], None] = lambda _: None,
+) -> Path:
     """The folder with the programs of another Go module, built once for what its files say now."""
     cached = pins.cache_dir(environ) / f"{module.name}-{pins.cache_key(module)}"
     if not cached.is_dir():
         with _locked(cached.with_suffix(".lock"), on_wait=lambda: tell("another process builds it")):
             if not cached.is_dir():
                 staging = cached.with_suffix(".partial")
-                build.install_module(golang.find(environ), module, staging, environ, tell=tell)
+                build.install_module(
+                    golang.find(environ), module, staging, environ, packages=packages, tags=tags, tell=tell
+                )
                 staging.rename(cached)
     return cached
 

@@ -86,9 +86,16 @@ def _environment(environ: Mapping[str, str], target: Path) -> dict[str, str]:
 
 
 def install_module(
-    go: Path, module: Path, target: Path, environ: Mapping[str, str], *, tell: Callable[[str], None]
+    go: Path,
+    module: Path,
+    target: Path,
+    environ: Mapping[str, str],
+    *,
+    packages: Sequence[str] = ("./...",),
+    tags: str = "",
+    tell: Callable[[str], None],
 ) -> None:
-    """Build every program of a module of its own into `target`, exactly as its go.sum says."""
+    """Build programs of a module of its own into `target`, exactly as its go.sum says; `tool` are those it names."""
     command = [
         str(go),
         "install",
@@ -96,9 +103,11 @@ def install_module(
         "-mod=readonly",
         "-trimpath",
         "-buildvcs=false",
+        "-tags",
+        tags,
         "-ldflags",
         "-s -w",
-        "./...",
+        *packages,
     ]
     for line in _run(command, _environment(environ, target), module):
         tell(line)
