@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import functools
 import io
 import os
 import signal
@@ -11,10 +12,25 @@ from pathlib import Path
 
 from rich.console import Console
 
-from testbed import balancer, bed, binaries, build, folder, golang, install, kubelet, pins, process, progress
+from testbed import (
+    balancer,
+    bed,
+    binaries,
+    build,
+    chart,
+    extras,
+    folder,
+    golang,
+    install,
+    kubelet,
+    pins,
+    process,
+    progress,
+    sources,
+)
 
 DEFAULT_DIR = Path(".testbed/dev")
-EXPECTED = (folder.Refused, bed.DidNotStart, build.BuildFailed, golang.NoToolchain, install.NotInstalled)
+EXPECTED = (folder.Refused, bed.DidNotStart, build.BuildFailed, golang.NoToolchain, sources.NotApplied)
 """Failures that the user can do something about: told in words, without a traceback."""
 
 
@@ -45,7 +61,25 @@ def _up(options: argparse.Namespace) -> int:
 
 
 def _install(options: argparse.Namespace) -> int:
-    install.install(bed.attach(options.dir), options.manifests, tell=lambda line: print(line, flush=True))
+    source = options.manifests
+    if options.chart:
+        helm = extras.find("helm", os.environ, tell=lambda line: print(line, file=sys.stderr))
+        source = sources.Chart(helm, options.chart)
+    install.install(bed.attach(options.dir), source, tell=lambda line: print(line, flush=True))
+    return 0
+
+
+def _render(options: argparse.Namespace) -> int:
+    sys.stdout.write(sources.rendered(_binaries()["kubectl"], options.folder))
+    return 0
+
+
+def _chart(_: argparse.Namespace) -> int:
+    kubectl = _binaries()["kubectl"]
+    manifests = install.MANIFESTS.parent
+    written = chart.files(manifests, pins.product(), functools.partial(sources.kustomized, kubectl))
+    chart.write(manifests / "chart", written)
+    print(f"{manifests / 'chart'}: {len(written)} files")
     return 0
 
 
@@ -126,7 +160,7 @@ def _parser() -> argparse.ArgumentParser:
     def command(name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=text, description=text)
         sub.set_defaults(run=run)
-        if name not in ("binaries", "demo"):
+        if name not in ("binaries", "demo", "render", "chart"):
             sub.add_argument("--dir", type=Path, default=DEFAULT_DIR, help="folder of the test bed (%(default)s)")
         return sub
 
@@ -137,6 +171,7 @@ def _parser() -> argparse.ArgumentParser:
         "install", _install, "apply the product's manifests, run its Deployments and wait until they are ready"
     )
     product.add_argument("--manifests", type=Path, default=install.MANIFESTS, help="a kustomize folder")
+    product.add_argument("--chart", type=Path, help="a Helm chart instead; helm is built if there is none (minutes)")
     command("status", _status, "list the components; exit 1 if one does not run")
     logs = command("logs", _logs, "print the end of the logs")
     logs.add_argument("component", nargs="?", help="only this one")
@@ -149,6 +184,9 @@ def _parser() -> argparse.ArgumentParser:
     command("kube-proxy", _kube_proxy, "lead Services to installed processes (used by `install` itself)")
     show = command("demo", _demo, "show the main job on a control plane of its own, then remove it")
     show.add_argument("--pause", type=float, default=None, help="seconds to stay on the last picture")
+    rendered = command("render", _render, "print the objects of a kustomize folder, without a cluster")
+    rendered.add_argument("folder", type=Path)
+    command("chart", _chart, "write manifests/chart anew from the kustomize manifests")
     built = command("binaries", _show_binaries, "find or build the binaries")
     built.add_argument("--list", action="store_true", help="only name them with their versions")
     return parser

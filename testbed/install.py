@@ -11,12 +11,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import yaml
-
 from testbed import balancer, bed, kubelet, pods, ports, process, services
 from testbed.api import ApiError, Object
 from testbed.bed import ControlPlane
 from testbed.pods import Pod
+from testbed.sources import Kustomization, NotApplied, Source
 
 ROOT = Path(__file__).parent.parent
 MANIFESTS = ROOT / "manifests" / "base"
@@ -28,24 +27,25 @@ POLL_SECONDS = 0.1
 Tell = Callable[[str], None]
 
 
-class NotInstalled(Exception):
-    """The manifests cannot be applied, or what they run does not become ready; the message says what and why."""
+class NotInstalled(NotApplied):
+    """What the manifests run does not become ready; the message says what and why."""
 
 
-def install(running: ControlPlane, manifests: Path = MANIFESTS, *, tell: Tell) -> None:
-    """Apply a kustomize folder, run its Deployments and return when all of it is ready.
+def install(running: ControlPlane, manifests: Path | Source = MANIFESTS, *, tell: Tell) -> None:
+    """Apply a kustomize folder or a chart, run its Deployments and return when all of it is ready.
 
     Processes of the same Deployments from an earlier install are replaced; they keep their ports. If it fails or is
     interrupted, the processes are stopped and the objects stay.
     """
-    documents = _render(running, manifests)
+    source: Source = Kustomization(manifests) if isinstance(manifests, Path) else manifests
+    documents = source.render(running)
     deployments = [document for document in documents if document["kind"] == "Deployment"]
     names = {deployment["metadata"]["name"] for deployment in deployments}
     _stop(running, names)
     try:
         planned = _plan(running, deployments)
         routes, adapted = _route(running, documents, planned)
-        for line in _kubectl(running, manifests, "apply", "-f", "-", stdin=yaml.safe_dump_all(adapted)).splitlines():
+        for line in source.apply(running, adapted).splitlines():
             tell(line)
         _remember(running, names, planned, routes)
         _start(running, planned, tell)
@@ -84,19 +84,6 @@ def ports_of(running: ControlPlane) -> dict[str, str]:
 
 def routes_file(running: ControlPlane) -> Path:
     return running.home / "services.json"
-
-
-def _render(running: ControlPlane, manifests: Path) -> list[Object]:
-    if not (manifests / "kustomization.yaml").exists():
-        raise NotInstalled(f"manifests: {manifests} has no kustomization.yaml")
-    return list(yaml.safe_load_all(_kubectl(running, manifests, "kustomize", str(manifests))))
-
-
-def _kubectl(running: ControlPlane, manifests: Path, *arguments: str, stdin: str | None = None) -> str:
-    try:
-        return running.kubectl(*arguments, stdin=stdin)
-    except RuntimeError as refusal:
-        raise NotInstalled(f"manifests: {manifests}: {refusal}") from None
 
 
 def _plan(running: ControlPlane, deployments: Sequence[Object]) -> list[Pod]:

@@ -1,4 +1,4 @@
-"""What a kubelet does for a pod besides running it: volumes, the token of its ServiceAccount, and its readiness.
+"""What a kubelet does for a pod besides starting it: volumes, the token of its ServiceAccount, readiness, its end.
 
 Each pod has a folder with what it was started as (`pod.json`), its volumes and a kubeconfig. `sync` brings them up to
 date from whatever state they are in; the process `kubelet` of a test bed does that all the time.
@@ -17,8 +17,8 @@ from pathlib import Path
 
 import urllib3
 
-from testbed import access, api, pki, volumes
-from testbed.bed import ControlPlane
+from testbed import access, api, pki, process, volumes
+from testbed.bed import STOP_GRACE_SECONDS, ControlPlane
 from testbed.pods import ACCOUNT_VOLUME, KUBECONFIG, Pod, Probe, Process, Volume
 
 SYNC_SECONDS = 1.0
@@ -55,16 +55,42 @@ def remembered(bed: ControlPlane) -> list[Pod]:
 
 
 def run(bed: ControlPlane, tell: Callable[[str], None]) -> None:
-    """Keep the volumes of every pod up to date, for ever; an apiserver that is away is asked again."""
+    """Keep the volumes of every pod up to date, for ever; an apiserver that is away is asked again. A pod that its
+    Deployment no longer wants is ended.
+    """
     client = bed.api()
     while True:
         for pod in remembered(bed):
             try:
+                if not is_wanted(client, pod):
+                    end(bed, pod)
+                    tell(f"{pod.name}: ended")
+                    continue
                 for changed in sync(bed, client, pod, now=time.time()):
                     tell(f"{pod.name}: new version of {changed}")
             except (Missing, api.ApiError, urllib3.exceptions.HTTPError, OSError) as failure:
                 tell(f"{pod.name}: {failure}")
         time.sleep(SYNC_SECONDS)
+
+
+def is_wanted(client: api.Api, pod: Pod) -> bool:
+    """Whether its Deployment is there and has so many replicas."""
+    try:
+        found = client.get("deployments", pod.deployment, pod.namespace)
+    except api.ApiError as refusal:
+        if refusal.status == 404:
+            return False
+        raise
+    number = int(pod.name.rpartition("-")[2])
+    return "deletionTimestamp" not in found["metadata"] and number < found["spec"]["replicas"]
+
+
+def end(bed: ControlPlane, pod: Pod) -> None:
+    """Stop its processes, and forget it."""
+    names = {one.name for one in pod.processes}
+    found = [child for name, child in process.running(bed.home) if name in names]
+    process.stop(found, grace_seconds=STOP_GRACE_SECONDS)
+    forget(bed, pod)
 
 
 def sync(bed: ControlPlane, client: api.Api, pod: Pod, *, now: float) -> list[str]:

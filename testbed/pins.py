@@ -31,6 +31,11 @@ def go_version() -> str:
     return _first(r"^go (\S+)$", (MODULE / "go.mod").read_text())
 
 
+def product() -> str:
+    """Version of what is tested here."""
+    return _first(r'^version = "(.+)"$', (MODULE.parent / "pyproject.toml").read_text())
+
+
 def cache_key(module: Path = MODULE) -> str:
     """Changes with anything that could change a binary: pins, sums, sources, tags, machine."""
     digest = hashlib.sha256(f"{TAGS} {platform.system()} {platform.machine()}".encode())
@@ -69,5 +74,5 @@ def _required(text: str, module: str) -> str:
 def _first(pattern: str, text: str) -> str:
     found = re.search(pattern, text, re.MULTILINE)
     if found is None:
-        raise LookupError(f"go.mod has no line that matches {pattern!r}")
+        raise LookupError(f"the file has no line that matches {pattern!r}")
     return found.group(1)

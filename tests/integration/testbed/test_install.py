@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import urllib3
 
-from testbed import bed, install, kubelet, process
+from testbed import bed, install, kubelet, process, sources
 from testbed.binaries import Binaries
 from testbed.waiting import eventually
 
@@ -95,6 +95,22 @@ def test_process_has_the_rights_of_its_service_account(own: bed.ControlPlane, tm
     assert not before & after, "a second install replaces the processes"
     installed(own, tmp_path, RUNS_AS_ITSELF.replace("replicas: 2", "replicas: 1"))
     assert [name for name in install.status(own) if name.startswith("reader")] == ["reader-0.main"], "a smaller one"
+
+
+def test_a_process_ends_with_what_wanted_it(own: bed.ControlPlane, tmp_path: Path) -> None:
+    """Scaled down and deleted, as pods are; another Deployment of the same installation is not touched."""
+    installed(own, tmp_path, RUNS_AS_ITSELF.replace("replicas: 1", "replicas: 2"))
+
+    def left() -> set[str]:
+        return {name for name in process.mains(own.home) if name.startswith("reader")}
+
+    assert left() == {"reader-0.main", "reader-1.main"}
+    own.kubectl("scale", "deployment", "reader", "--replicas=1")
+    eventually(left, until=lambda names: names == {"reader-0.main"}, what="one less")
+    own.kubectl("delete", "deployment", "reader")
+    eventually(left, until=lambda names: not names, what="none")
+    assert not [name for name in install.status(own) if name.startswith("reader")]
+    assert "kubelet" in process.mains(own.home), "it looks after others"
 
 
 FOLLOWS = """\
@@ -235,5 +251,5 @@ def test_bad_manifests_are_refused(
 ) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    with pytest.raises(install.NotInstalled, match=message):
+    with pytest.raises(sources.NotApplied, match=message):
         install.install(own, tmp_path, tell=print)
