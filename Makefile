@@ -20,8 +20,16 @@ DIR ?= .testbed/dev
 NODES ?= 3
 BIN ?= $(HOME)/.local/bin
 SPOT ?= 3
+# What is installed, where from, and with which tools: those of the user, by their own rules.
+OVERLAY ?= production
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+IMAGE ?= spotshift:$(VERSION)
+BASE ?=
+DOCKER ?= docker
+KUBECTL ?= kubectl
+KIND_CLUSTER ?= spotshift
 
-.PHONY: help test check unit integration e2e demo up down plugin bench browser campaigns fmt docs lock binaries clean
+.PHONY: help test check unit integration e2e demo up down plugin bench browser campaigns fmt docs lock binaries clean manifests chart image kind-load uninstall
 
 help:  ## Print every target with one sentence.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +88,24 @@ docs: $(READY)  ## Write the generated pages of docs/ anew.
 	$(PY) -m policy > docs/configuration.md
 	$(PY) -m telemetry docs
 	$(PY) -m descheduler.reasons_doc > docs/reasons.md
+
+manifests: binaries  ## Write what `kubectl apply -k` would install as one file, dist/install.yaml (OVERLAY=).
+	@mkdir -p dist
+	@$(PY) -m testbed render manifests/overlays/$(OVERLAY) > dist/install.yaml
+	@echo "dist/install.yaml: $$(grep -c '^kind:' dist/install.yaml) objects of the overlay $(OVERLAY)"
+
+chart: binaries  ## Write the Helm chart in manifests/chart anew from the kustomize manifests.
+	@$(PY) -m testbed chart
+
+image: Dockerfile .dockerignore requirements.txt  ## Build the image of all programs (IMAGE=, BASE=, DOCKER=).
+	$(DOCKER) build $(if $(BASE),--build-arg BASE=$(BASE)) -t $(IMAGE) .
+
+kind-load: image  ## Build the image and bring it into a kind cluster (KIND_CLUSTER=).
+	kind load docker-image $(IMAGE) --name $(KIND_CLUSTER)
+
+uninstall: $(READY)  ## Take the product off the current cluster of kubectl: end moves, take back every mark, delete (OVERLAY=).
+	$(PY) -m descheduler cleanup
+	$(KUBECTL) delete -k manifests/overlays/$(OVERLAY) --ignore-not-found
 
 lock: $(READY)  ## Pin requirements*.txt again from requirements*.in.
 	@for name in requirements requirements-dev; do \
