@@ -46,7 +46,8 @@ MADE: Final = (
 )
 """Objects in our own namespace that no manifest has: programs made them, or cert-manager did for us."""
 QUIET_SECONDS: Final = 3.0
-"""How long after the stop no move must be seen: the stop is in force within two, and a request may be on its way."""
+"""How long nothing must be seen of what was stopped: the stop is in force within two seconds, a leader renews its
+Lease every two, and a request may be on its way."""
 STOP_SECONDS: Final = 90.0
 POLL_SECONDS: Final = 0.5
 ROUNDS: Final = 6
@@ -106,13 +107,25 @@ class Cleanup:
             with suppress(errors.NotFound):
                 self.client.patch_scale(DEPLOYMENTS, name, self.namespace, 0, field_manager=MANAGER)
                 self.tell(f"deployment {name} is scaled to nothing")
-        began = self.clock()
-        while left := list(self._all(PODS, WRITERS, self.namespace)):
-            if self.clock() - began > STOP_SECONDS:
-                self.tell(f"still running: {', '.join(it['metadata']['name'] for it in left)}")
-                return False
+        began, quiet_since, written = self.clock(), self.clock(), ""
+        while self.clock() - began < STOP_SECONDS:
+            left = [it["metadata"]["name"] for it in self._all(PODS, WRITERS, self.namespace)]
+            seen = self._lease_version()
+            if left or seen != written:
+                quiet_since, written = self.clock(), seen
+            if self.clock() - quiet_since >= QUIET_SECONDS:
+                return True
             self.rest(POLL_SECONDS)
-        return True
+        self.tell(f"still at work after {STOP_SECONDS:g} s: {', '.join(left) or 'whoever renews the Lease'}")
+        return False
+
+    def _lease_version(self) -> str:
+        """Changes as long as somebody leads: a sign of life also of a program whose pod is gone."""
+        try:
+            found: dict[str, Any] = self.client.get(LEASES, LEASE, namespace=self.namespace, metadata_only=True)
+        except errors.NotFound:
+            return ""
+        return str(found["metadata"]["resourceVersion"])
 
     def sweep(self) -> bool:
         """Take back what is left, until nothing is; False if something stays."""

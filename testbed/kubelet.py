@@ -60,17 +60,29 @@ def run(bed: ControlPlane, tell: Callable[[str], None]) -> None:
     """
     client = bed.api()
     while True:
+        try:
+            for name in end_unwanted(bed, client):
+                tell(f"{name}: ended")
+        except (api.ApiError, urllib3.exceptions.HTTPError) as failure:
+            tell(f"{failure}")
         for pod in remembered(bed):
             try:
-                if not is_wanted(client, pod):
-                    end(bed, pod)
-                    tell(f"{pod.name}: ended")
-                    continue
                 for changed in sync(bed, client, pod, now=time.time()):
                     tell(f"{pod.name}: new version of {changed}")
             except (Missing, api.ApiError, urllib3.exceptions.HTTPError, OSError) as failure:
                 tell(f"{pod.name}: {failure}")
         time.sleep(SYNC_SECONDS)
+
+
+def end_unwanted(bed: ControlPlane, client: api.Api) -> list[str]:
+    """Stop the processes of pods that their Deployments no longer want, all at once, and forget the pods."""
+    ending = [pod for pod in remembered(bed) if not is_wanted(client, pod)]
+    names = {one.name for pod in ending for one in pod.processes}
+    found = [child for name, child in process.running(bed.home) if name in names] if names else []
+    process.stop(found, grace_seconds=STOP_GRACE_SECONDS)
+    for pod in ending:
+        forget(bed, pod)
+    return [pod.name for pod in ending]
 
 
 def is_wanted(client: api.Api, pod: Pod) -> bool:
@@ -83,14 +95,6 @@ def is_wanted(client: api.Api, pod: Pod) -> bool:
         raise
     number = int(pod.name.rpartition("-")[2])
     return "deletionTimestamp" not in found["metadata"] and number < found["spec"]["replicas"]
-
-
-def end(bed: ControlPlane, pod: Pod) -> None:
-    """Stop its processes, and forget it."""
-    names = {one.name for one in pod.processes}
-    found = [child for name, child in process.running(bed.home) if name in names]
-    process.stop(found, grace_seconds=STOP_GRACE_SECONDS)
-    forget(bed, pod)
 
 
 def sync(bed: ControlPlane, client: api.Api, pod: Pod, *, now: float) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import yaml
 
-from testbed import chart
+from testbed import chart, pins
 from testbed.api import Object
 from testbed.bed import ControlPlane
 
@@ -57,7 +57,9 @@ class Chart:
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def render(self, running: ControlPlane) -> list[Object]:
-        return loaded(self.run(running, "template", RELEASE, str(self.folder), "--no-hooks", "-f", "-"))
+        return loaded(
+            self.run(running, "template", *for_kubernetes(), RELEASE, str(self.folder), "--no-hooks", "-f", "-")
+        )
 
     def apply(self, running: ControlPlane, documents: Sequence[Object]) -> str:
         """Helm hands what it rendered to a program that may change it; ours says what was adapted from it."""
@@ -83,6 +85,11 @@ class Chart:
         if done.returncode != 0:
             raise NotApplied(f"helm {arguments[0]}: {done.stderr.strip()}")
         return done.stdout
+
+
+def for_kubernetes() -> tuple[str, str]:
+    """Which version a chart is rendered for; a helm that we built ourselves believes in a very old one."""
+    return "--kube-version", pins.versions()["kubernetes"]
 
 
 def kustomized(kubectl: Path, resources: Sequence[Path], components: Sequence[Path] = ()) -> list[Object]:

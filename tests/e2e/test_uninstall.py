@@ -204,6 +204,7 @@ def test_helm(empty: ControlPlane, chart: sources.Chart) -> None:
     empty.kubectl("delete", "namespace", SYSTEM)
 
 
+@pytest.mark.campaign
 def test_nobody_leads_any_more(empty: ControlPlane) -> None:
     """The descheduler is gone for good while a single replica is doubled: the cleanup stands in for it."""
     install.install(empty, MANIFESTS / "overlays" / "minimal", tell=lambda _: None)
