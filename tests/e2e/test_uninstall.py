@@ -185,6 +185,24 @@ def chart() -> sources.Chart:
     return sources.Chart(extras.find("helm", os.environ), MANIFESTS / "chart", values)
 
 
+def asked_for(running: ControlPlane, account: str) -> Iterator[tuple[str, str, int]]:
+    """Verb, resource and answer of every request of a ServiceAccount."""
+    user = f"system:serviceaccount:{SYSTEM}:{account}"
+    for line in running.layout.audit_log.read_text().splitlines():
+        if user in line:
+            event = json.loads(line)
+            ref = event["objectRef"]
+            what = "/".join(filter(None, (ref["resource"], ref.get("subresource"))))
+            yield event["verb"], what, event.get("responseStatus", {}).get("code", 0)
+
+
+def own_rights() -> set[tuple[str, str]]:
+    """What the cleanup may beyond what the descheduler may."""
+    documents = yaml.safe_load_all((MANIFESTS / "cleanup" / "rbac.yaml").read_text())
+    rules = [rule for it in documents for rule in it.get("rules", ())]
+    return {(verb, name) for rule in rules for verb in rule["verbs"] for name in rule["resources"]}
+
+
 def test_helm(empty: ControlPlane, chart: sources.Chart) -> None:
     install.install(empty, chart, tell=lambda _: None)
     begin(empty)
@@ -195,6 +213,9 @@ def test_helm(empty: ControlPlane, chart: sources.Chart) -> None:
     hook.join(timeout=60)
     assert [it.returncode for it in done] == [0], done
     assert 'release "spotshift" uninstalled' in told
+    asked = list(asked_for(empty, "spotshift-cleanup"))
+    assert [it for it in asked if it[2] in (401, 403)] == []
+    assert own_rights() <= {(verb, what) for verb, what, _ in asked}, "every right of its own is used"
     clean(
         empty,
         but=lambda it: it.startswith(
