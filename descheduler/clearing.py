@@ -165,12 +165,13 @@ class Cleanup:
             return False
         return True
 
-    def _all(self, resource: Resource, labels: str | None = None, namespace: str | None = None) -> list[Any]:
-        """Every object of a kind; nothing if the cluster does not know the kind. Nodes are needed whole."""
-        try:
-            listed = self.client.list(
+    def _all(self, resource: Resource, labels: str | None = None, namespace: str | None = None) -> Iterator[Any]:
+        """Every object of a kind, page by page: a cluster has more pods than this process has memory. Nothing if the
+        cluster does not know the kind; one seen twice, because a list had to begin anew, does no harm.
+        """
+        with suppress(errors.NotFound):
+            # Of nodes the spec is needed as well.
+            for page in self.client.pages(
                 resource, label_selector=labels, namespace=namespace, metadata_only=resource is not NODES
-            )
-        except errors.NotFound:
-            return []
-        return list(listed.items)
+            ):
+                yield from page.items
