@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 import yaml
 
 from console.__main__ import main
@@ -65,20 +67,6 @@ class Plugin:
             code = main(words)
         return _sound(Done(words, int(code), out.getvalue(), err.getvalue()))
 
-    def apart(self, *arguments: str) -> Done:
-        """Into pipes, in a process of its own."""
-        return _sound(
-            subprocess.run(
-                command(*arguments),
-                env=environ(self.kubeconfig),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=PATIENCE_SECONDS,
-            )
-        )
-
     @contextmanager
     def writing(self, path: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
         """Into a file, and not waited for."""
@@ -93,9 +81,24 @@ class Plugin:
             process.wait()
 
     def shown(self, *arguments: str) -> "Shown":
-        """On a terminal, to its end."""
-        with self.started(*arguments) as window:
-            return window.ended()
+        """On a terminal, to its end, in this process."""
+        master, slave = _terminal()
+        seen = bytearray()
+        reader = threading.Thread(target=_drain, args=(master, seen))
+        reader.start()
+        words = [*arguments, "--kubeconfig", str(self.kubeconfig)]
+        size = {"COLUMNS": str(COLUMNS), "LINES": str(ROWS), "TERM": "xterm-256color"}
+        try:
+            with pytest.MonkeyPatch.context() as patch, os.fdopen(slave, "w") as screen:
+                for key, value in size.items():
+                    patch.setenv(key, value)
+                patch.delenv("NO_COLOR", raising=False)
+                with contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
+                    code = main(words)
+        finally:
+            reader.join()
+            os.close(master)
+        return Shown(int(code), seen.decode(errors="replace"))
 
     @contextmanager
     def started(self, *arguments: str) -> Iterator["Window"]:
@@ -169,11 +172,24 @@ class Window:
         return bool(more)
 
 
+def _terminal() -> tuple[int, int]:
+    """Both ends of a terminal of a usual size."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    return master, slave
+
+
+def _drain(master: int, seen: bytearray) -> None:
+    """Until nobody is left at the other end."""
+    with contextlib.suppress(OSError):
+        while more := os.read(master, 65536):
+            seen += more
+
+
 @contextmanager
 def window(words: Sequence[str], env: Mapping[str, str]) -> Iterator[Window]:
     """A terminal of a usual size."""
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    master, slave = _terminal()
     process = subprocess.Popen(
         list(words), env=dict(env), stdin=slave, stdout=slave, stderr=slave, start_new_session=True
     )

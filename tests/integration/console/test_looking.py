@@ -28,7 +28,7 @@ def test_all_forms_tell_the_same(plugin: Plugin, name: str) -> None:
     words = COMMANDS[name]
     told = asked(plugin, *words)
     assert list(yaml.safe_load(plugin(*words, "-o", "yaml").stdout)) == list(told)
-    for done in (plugin(*words, "-o", "wide"), plugin.apart(*words)):
+    for done in (plugin(*words, "-o", "wide"), plugin(*words)):
         assert (done.returncode, done.stderr) == (0, "")
         assert "on-demand-0" in done.stdout or name == "status"
 
