@@ -71,8 +71,8 @@ def test_a_move_that_is_refused_says_why(plugin: Plugin, scene: Scene) -> None:
 
 
 def test_a_move_that_takes_longer_than_one_waits_goes_on(plugin: Plugin, scene: Scene) -> None:
-    pod = web(scene, "on-demand-0", annotations={"testbed.spotshift.dev/ready-delay": "4s"})
-    done = plugin("migrate", pod, "-n", scene.namespace, "--wait", "--timeout", "1s")
+    pod = web(scene, "on-demand-0", annotations=SLOW)
+    done = plugin("migrate", pod, "-n", scene.namespace, "--wait", "--timeout", "500ms")
     assert done.returncode == 4
     assert done.stderr.startswith("error: the move has not ended, it is still ")
     eventually(scene.phases, until=lambda it: it == {"Completed"}, timeout=60, what="the end of the move")
@@ -196,6 +196,7 @@ def test_a_drain_that_a_budget_holds_up_is_told_when_the_time_is_over(plugin: Pl
     assert plugin("maintenance", "stop", node, "--wait").returncode == 0
 
 
+@pytest.mark.campaign
 def test_somebody_takes_the_label_away_meanwhile(plugin: Plugin, scene: Scene) -> None:
     node = "on-demand-1"
     with scene.only(node):
