@@ -16,10 +16,11 @@ import msgspec
 from policy import documents, settings_load
 from policy.mistakes import InvalidSettings
 from policy.settings import Settings
+from serving import options as serve_options
 from webhook import explain, mutate, review, snapshot
 from webhook.reasons import Result
 from webhook.review import BadRequest
-from webhook.view import OWN_NAMESPACE, View
+from webhook.view import View
 
 
 class Unusable(Exception):
@@ -71,28 +72,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_serve(command: argparse.ArgumentParser) -> None:
     command.set_defaults(run=_serve)
-    command.add_argument("--settings", type=Path, metavar="FILE", help="settings document, followed while serving")
-    command.add_argument("--cert", type=Path, required=True, metavar="FILE", help="certificate chain, PEM; followed")
-    command.add_argument("--key", type=Path, required=True, metavar="FILE", help="its private key, PEM; followed")
-    command.add_argument("--listen", type=_address, default=("", 8443), help="host:port of POST /mutate (:8443)")
-    command.add_argument("--probes", type=_address, default=("", 8081), help="host:port of probes, metrics (:8081)")
-    command.add_argument("--kubeconfig", type=Path, help="as for kubectl; in a pod its ServiceAccount is the default")
-    command.add_argument("--context", help="context of the kubeconfig")
-    command.add_argument("--namespace", default=OWN_NAMESPACE, help=f"where we run (default: {OWN_NAMESPACE})")
+    serve_options.add(command, port=8443, what="POST /mutate", tls_needed=True)
     command.add_argument(
         "--bundle-from", metavar="CONFIG", help="not ready unless this MutatingWebhookConfiguration trusts --cert"
     )
-    command.add_argument(
-        "--grace-seconds", type=int, default=30, help="after SIGTERM, wait so long for open connections (30)"
-    )
-    command.add_argument("--log-format", choices=("json", "console"), default="json")
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not accepted, use host:port such as 127.0.0.1:8443 or :8443")
-    return host, int(port)
 
 
 def _reports(name: str, view: View, *, assume: bool) -> Iterator[dict[str, documents.Plain]]:

@@ -1,55 +1,25 @@
-"""Keeps a `View` of the cluster up to date from watches: reflectors, and one thread that makes the next view.
+"""What the webhook watches, and the view that is kept from it.
 
-Whoever answers requests reads `view`, one attribute that always holds a whole, immutable value. Nothing here
-decides about pods.
+In a view that is not complete yet no namespace is known, and pods of those are left alone.
 """
 
-import gc
-import queue
-import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from cluster import resources as known
 from cluster.absent import MayBeAbsent
 from cluster.client import Client
+from cluster.live_view import LiveView, Sources
 from cluster.recovery import Tuning
-from cluster.reflector import Reflector
-from cluster.resources import Resource
 from cluster.runtime import Runtime
-from cluster.source import ClusterSource, Source
-from cluster.store import Delta, Kind
+from cluster.source import ClusterSource
 from policy.keys import Keys
 from policy.settings import Settings
-from telemetry.catalogue import Log
-from telemetry.metrics import Metric
 from webhook.parts import Parts
 from webhook.tally import Tally
 from webhook.view import View
-from webhook.watched import Watched, WatchedClass, WatchedMove, WatchedNode, WatchedObject
+from webhook.watched import WatchedClass, WatchedMove, WatchedNode, WatchedObject
 
-COALESCE_SECONDS: Final = 0.05
-"""Between two views. The first change after a rest is in the next view at once; a roll-out brings hundreds."""
-HURRY_SECONDS: Final = 0.005
-"""The same after a workload has appeared: its first pods come within some 20 ms, and are to get what it asks for."""
 WORKLOADS: Final = (known.DEPLOYMENTS, known.REPLICASETS, known.STATEFULSETS, known.JOBS, known.CRONJOBS)
-
-
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """The resource itself does not exist in this cluster."""
-
-    resource: Resource
-
-
-Change = tuple[Resource, Delta[Watched]] | Gone | Settings | None
-
-
-Sources = Sequence[tuple[Resource, Source[Any]]]
-
-
 RUNNING: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """Pods that have ended are replaced, and do not count any more."""
 
@@ -74,128 +44,22 @@ def sources(client: Client, ours: Keys) -> Sources:
     )
 
 
-class LiveView:
-    """`view` is the cluster as of now; before everything is synced it is empty.
-
-    A part of the cluster is worse than nothing: with a namespace but without its workloads, a pod would get what its
-    workload opted out of. In an empty view no namespace is known, and pods of those are left alone.
-    """
-
-    def __init__(
-        self,
-        sources: Sources,
-        settings: Settings,
-        *,
-        own_namespace: str,
-        tally: Tally,
-        runtime: Runtime,
-        tuning: Tuning = Tuning(),  # noqa: B008 - a frozen value
-    ) -> None:
-        self._runtime = runtime
-        self._own_namespace = own_namespace
-        self._settings = settings
-        self._tally = tally
-        self._parts = Parts(settings, own_namespace=own_namespace, counts=tally)
-        self._changes: queue.SimpleQueue[Change] = queue.SimpleQueue()
-        self._reflectors: dict[Resource, Reflector[Any]] = {}
-        self._sources = sources
-        for resource, source in sources:
-            if isinstance(source, MayBeAbsent):
-                source.on_absent = partial(self._changes.put, Gone(resource))
-            handler = tally.apply if resource == known.PODS else partial(self._changed, resource)
-            self._reflectors[resource] = Reflector(source, handler, runtime=runtime, tuning=tuning)
-        self._stop = threading.Event()
-        self._hurry = threading.Event()
-        self._complete = False
-        self._thread = threading.Thread(target=self._run, name="view", daemon=True)
-        self.view: View = self._parts.view()
-
-    def start(self) -> None:
-        """Begin to watch."""
-        for reflector in self._reflectors.values():
-            reflector.start()
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End the watches; the view stays as it is. What is still waiting for an answer ends by itself."""
-        self._stop.set()
-        self._hurry.set()
-        self._changes.put(None)
-        for reflector in self._reflectors.values():
-            reflector.stop(0)
-        if self._thread.ident is not None:
-            self._thread.join()
-
-    def configure(self, settings: Settings) -> None:
-        """Other settings from now on; safe from any thread."""
-        self._changes.put(settings)
-
-    def problem(self) -> str | None:
-        """For readiness: what the view still lacks."""
-        waited = (self._problem(resource, source) for resource, source in self._sources)
-        return next(filter(None, waited), None if self._complete else "the view is not built yet")
-
-    def _problem(self, resource: Resource, source: Source[Any]) -> str | None:
-        absent = isinstance(source, MayBeAbsent) and source.absent
-        return None if absent else self._reflectors[resource].problem()
-
-    def _changed(self, resource: Resource, delta: Delta[Watched]) -> None:
-        self._changes.put((resource, delta))
-        if delta.kind is Kind.ADDED and resource in WORKLOADS:
-            self._hurry.set()
-
-    # ---- the thread
-
-    def _run(self) -> None:
-        built = self._runtime.clock() - COALESCE_SECONDS
-        while not self._stop.is_set():
-            first = self._next()
-            self._rest(built)
-            built = self._runtime.clock()
-            # Asked before the rest is taken: what a first list brought is then among it.
-            synced = all(self._problem(resource, source) is None for resource, source in self._sources)
-            try:
-                self._build(first, publish=synced or self._complete)
-                if synced and not self._complete:
-                    gc.freeze()  # what is known by now stays; a full collection would hold up reviews for it
-                    self._complete = True
-            except Exception as error:  # noqa: BLE001 - outermost place of the thread; stale is better than none
-                self._runtime.log.emit(Log.INTERNAL_ERROR, error=error, traceback=error)
-                self._runtime.meter.inc(Metric.INTERNAL_ERRORS)
-                self._changes.put(self._settings)  # which makes everything anew from the stores
-
-    def _rest(self, built: float) -> None:
-        """Let changes come together, unless one of them has to be seen at once."""
-        self._stop.wait(max(0.0, built + HURRY_SECONDS - self._runtime.clock()))
-        self._hurry.wait(max(0.0, built + COALESCE_SECONDS - self._runtime.clock()))
-        self._hurry.clear()
-
-    def _next(self) -> Change:
-        try:
-            return self._changes.get(timeout=None if self._complete else COALESCE_SECONDS)
-        except queue.Empty:
-            return None
-
-    def _build(self, first: Change, *, publish: bool) -> None:
-        self._take(first)
-        for _ in range(self._changes.qsize()):
-            self._take(self._changes.get())
-        if publish:
-            self.view = self._parts.view()
-
-    def _take(self, change: Change) -> None:
-        match change:
-            case None:
-                return
-            case Settings():
-                self._settings = change
-                self._parts = Parts(change, own_namespace=self._own_namespace, counts=self._tally)
-                for resource, reflector in self._reflectors.items():
-                    if resource == known.PODS:
-                        continue  # counted by who hears of them
-                    for seen in reflector.store.snapshot().values():
-                        self._parts.put(resource, seen)
-            case Gone(resource):
-                self._parts.forget(resource)
-            case (resource, delta):
-                self._parts.apply(resource, delta)
+def view(
+    sources: Sources,
+    settings: Settings,
+    *,
+    own_namespace: str,
+    tally: Tally,
+    runtime: Runtime,
+    tuning: Tuning = Tuning(),  # noqa: B008 - a frozen value
+) -> LiveView[View]:
+    """The view that is kept from these sources. Pods of mixes are counted by who hears of them, beside the view."""
+    return LiveView(
+        sources,
+        settings,
+        lambda it: Parts(it, own_namespace=own_namespace, counts=tally),
+        runtime=runtime,
+        tuning=tuning,
+        hurry=WORKLOADS,
+        aside={known.PODS: tally.apply},
+    )

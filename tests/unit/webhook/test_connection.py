@@ -11,11 +11,12 @@ import pytest
 from gunicorn.config import Config  # type: ignore[import-untyped]
 from gunicorn.glogging import Logger  # type: ignore[import-untyped]
 
+from serving import asgi, gunicorn_conf, lane
+from serving.asgi import Answer, Application
+from serving.gunicorn_conf import Connection
 from tests.unit.cluster.surroundings import World
 from tests.unit.webhook import building
-from webhook import gunicorn_conf, lane
-from webhook.gunicorn_conf import Connection
-from webhook.server import Application
+from webhook import server
 
 POD = {"metadata": {"name": "web-0"}, "spec": {"containers": [{"name": "main", "image": "app:1"}]}}
 BODY = building.body(POD)
@@ -95,13 +96,13 @@ def request(body: bytes = BODY, *, path: str = "/mutate?timeout=2s", more: str =
     return f"POST {path} HTTP/1.1\r\nHost: a\r\n{described}\r\n".encode() + body
 
 
-def a_worker() -> Any:
+def a_worker(app: Application | None = None) -> Any:
     cfg = Config()
     cfg.set("keepalive", gunicorn_conf.KEEPALIVE_SECONDS)
     return SimpleNamespace(
         cfg=cfg,
         log=Logger(cfg),
-        asgi=Application(building.view, runtime=World().runtime),
+        asgi=app or server.application(building.view, runtime=World().runtime),
         loop=asyncio.get_running_loop(),
         heads=lane.Heads(),
         nr_conns=0,
@@ -116,9 +117,9 @@ def statuses(written: bytes) -> list[int]:
     return [int(it) for it in re.findall(rb"HTTP/1.1 (\d+) ", written)]
 
 
-def talk(conversation: Callable[[Peer], Awaitable[None]]) -> None:
+def talk(conversation: Callable[[Peer], Awaitable[None]], app: Application | None = None) -> None:
     async def run() -> None:
-        peer = Peer(a_worker())
+        peer = Peer(a_worker(app))
         await conversation(peer)
         peer.connection.connection_lost(None)
         peer.connection._task.cancel()
@@ -245,7 +246,7 @@ def test_a_body_byte_by_byte_is_left_to_the_parser_and_answered() -> None:
 
 def test_an_idle_connection_is_closed_though_it_only_took_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
     async def conversation(peer: Peer) -> None:
-        peer.connection.worker.heads.learn(lane.head(request()))
+        peer.connection.worker.heads.learn(lane.head(request()), server.PATH)
         assert statuses(await peer.send(request())) == [200]
         assert peer.parsed == 0
         assert peer.connection._keepalive_handle is not None
@@ -256,3 +257,18 @@ def test_an_idle_connection_is_closed_though_it_only_took_the_short_way(monkeypa
         assert peer.transport.closed
 
     talk(conversation)
+
+
+def test_the_short_way_leads_to_the_handler_of_the_path() -> None:
+    def handler(name: bytes) -> Callable[[bytes], Answer]:
+        return lambda body: Answer(200, asgi.TEXT, name + b" of " + body)
+
+    handlers = {"/one": handler(b"one"), "/two": handler(b"two")}
+
+    async def conversation(peer: Peer) -> None:
+        for path in ("one", "two", "one", "two"):
+            answer = await peer.send(request(b"it", path=f"/{path}"))
+            assert answer.endswith(f"\r\n\r\n{path} of it".encode())
+        assert peer.parsed == 2, "each path was learnt once"
+
+    talk(conversation, Application(handlers, body_limit=100, runtime=World().runtime))

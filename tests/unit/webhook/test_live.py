@@ -18,8 +18,10 @@ from tests.unit.cluster.kept import Kept
 from tests.unit.cluster.surroundings import World, until
 from tests.unit.webhook import building
 from tests.unit.webhook.building import CAPACITY, PREFIX
+from webhook import live
 from webhook.counts import Counted
-from webhook.live import WORKLOADS, LiveView
+from webhook.live import WORKLOADS
+from webhook.parts import Parts
 from webhook.tally import Tally
 from webhook.watched import WatchedClass, WatchedMove, WatchedNode, WatchedObject
 
@@ -56,7 +58,7 @@ class Cluster:
         }
         self.world = World()
         self.tally = Tally("me", keys.under(), lambda: building.NOW)
-        self.live = LiveView(
+        self.live = live.view(
             [(it, MayBeAbsent(kept) if it is resources.PODMIGRATIONS else kept) for it, kept in self.kept.items()],
             building.settings(),
             own_namespace="spotshift-system",
@@ -99,9 +101,11 @@ def test_nothing_is_shown_before_all_is_known(cluster: Cluster) -> None:
     """A namespace without its workloads would look as if none of them had opted out."""
     cluster.kept[resources.DEPLOYMENTS].exists = False
     cluster.live.start()
+    parts = cluster.live._parts
+    assert isinstance(parts, Parts)
     for name in ("early", "later"):  # with the second one the view of the first is made
         cluster.say(resources.NAMESPACES, "ADDED", name, namespace="")
-        until(partial(cluster.live._parts._namespaces.__contains__, name), "the namespace among the parts")
+        until(partial(parts._namespaces.__contains__, name), "the namespace among the parts")
     assert cluster.live.problem() == "deployments not synced yet"
     assert not cluster.live.view.namespaces
     cluster.kept[resources.DEPLOYMENTS].exists = True

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from serving import asgi
+from serving.asgi import Application, Message
 from telemetry.metrics import Metric
 from tests.unit.cluster.surroundings import World
 from tests.unit.webhook import building
 from webhook import server
-from webhook.server import Application, Message
 from webhook.view import View
 
 POD = {"metadata": {"name": "web-0"}, "spec": {"containers": [{"name": "main", "image": "app:1"}]}}
@@ -67,7 +68,7 @@ def ask(
 
 
 def application(world: World, view: Callable[[], View] = building.view) -> Application:
-    return Application(view, runtime=world.runtime)
+    return server.application(view, runtime=world.runtime)
 
 
 def test_a_review_is_answered_and_counted() -> None:
@@ -139,7 +140,7 @@ def test_a_body_that_is_no_review(status: int, incoming: list[Message]) -> None:
 
 @pytest.mark.parametrize("said", [[], [piece(b"{", more=True)]], ids=["nothing of it came", "it does not end"])
 def test_a_body_that_is_late_is_given_up(monkeypatch: pytest.MonkeyPatch, said: list[Message]) -> None:
-    monkeypatch.setattr(server, "BODY_SECONDS", 0.01)
+    monkeypatch.setattr(asgi, "BODY_SECONDS", 0.01)
     assert ask(application(World()), said).status == 408
 
 
@@ -183,7 +184,7 @@ def test_values_that_are_not_accepted_are_counted() -> None:
 
 def test_the_life_of_a_worker() -> None:
     lived: list[str] = []
-    app = Application(
+    app = server.application(
         building.view, runtime=World().runtime, start=lambda: lived.append("start"), stop=lambda: lived.append("stop")
     )
     incoming: list[Message] = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}]

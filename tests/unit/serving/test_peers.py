@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import pytest
 
+from serving.peers import Loop, Patience, Peer, Peers
 from testbed import pki
-from webhook.peers import Loop, Patience, Peer, Peers
 
 T = TypeVar("T")
 SHORT = 0.01

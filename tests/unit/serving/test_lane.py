@@ -2,10 +2,11 @@
 
 import pytest
 
-from webhook import lane
-from webhook.lane import Cut, Heads
+from serving import lane
+from serving.lane import Cut, Heads
 
 START = b"POST /mutate?timeout=2s HTTP/1.1\r\nHost: webhook\r\n"
+PATH = "/mutate"
 HEAD = START + b"Content-Length: 5\r\nContent-Type: application/json\r\n\r\n"
 LONGER = HEAD.replace(b"5", b"12345")
 PLAIN = [(b"host", b"webhook"), (b"content-length", b"5"), (b"content-type", b"application/json")]
@@ -14,18 +15,18 @@ PLAIN = [(b"host", b"webhook"), (b"content-length", b"5"), (b"content-type", b"a
 @pytest.fixture
 def heads() -> Heads:
     made = Heads()
-    made.learn(HEAD)
+    made.learn(HEAD, PATH)
     return made
 
 
 @pytest.mark.parametrize(
     ("data", "cut"),
     [
-        pytest.param(HEAD + b"12345", Cut(len(HEAD), len(HEAD) + 5), id="whole"),
-        pytest.param(HEAD, Cut(len(HEAD), len(HEAD) + 5), id="no body yet"),
-        pytest.param(HEAD + b"12345POST", Cut(len(HEAD), len(HEAD) + 5), id="and the next"),
-        pytest.param(LONGER, Cut(len(LONGER), len(LONGER) + 12345), id="another length"),
-        pytest.param(HEAD.replace(b"5", b"0"), Cut(len(HEAD), len(HEAD)), id="no body"),
+        pytest.param(HEAD + b"12345", Cut(len(HEAD), len(HEAD) + 5, PATH), id="whole"),
+        pytest.param(HEAD, Cut(len(HEAD), len(HEAD) + 5, PATH), id="no body yet"),
+        pytest.param(HEAD + b"12345POST", Cut(len(HEAD), len(HEAD) + 5, PATH), id="and the next"),
+        pytest.param(LONGER, Cut(len(LONGER), len(LONGER) + 12345, PATH), id="another length"),
+        pytest.param(HEAD.replace(b"5", b"0"), Cut(len(HEAD), len(HEAD), PATH), id="no body"),
     ],
 )
 def test_known(heads: Heads, data: bytes, cut: Cut) -> None:
@@ -61,23 +62,23 @@ def test_unknown(heads: Heads, data: bytes) -> None:
 def test_a_length_in_a_value_is_not_the_length() -> None:
     head = HEAD.replace(b"webhook", b"Content-Length: 7")
     heads = Heads()
-    heads.learn(head)
-    assert heads.cut(head) == Cut(len(head), len(head) + 5)
+    heads.learn(head, PATH)
+    assert heads.cut(head) == Cut(len(head), len(head) + 5, PATH)
     assert heads.cut(head.replace(b": 7", b": 8")) is None
 
 
 def test_a_head_without_a_length_is_not_learnt() -> None:
     heads = Heads()
     head = HEAD.replace(b"Content-Length: 5\r\n", b"")
-    heads.learn(head)
+    heads.learn(head, PATH)
     assert heads.cut(head) is None
 
 
 def test_not_more_heads_than_there_is_room_for(heads: Heads) -> None:
     for number in range(lane.REMEMBERED):
-        heads.learn(HEAD.replace(b"webhook", b"host-%d" % number))
+        heads.learn(HEAD.replace(b"webhook", b"host-%d" % number), PATH)
     assert heads.cut(HEAD) is None
-    heads.learn(HEAD)
+    heads.learn(HEAD, PATH)
     assert heads.cut(HEAD) is not None
 
 

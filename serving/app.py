@@ -19,7 +19,7 @@ CLIENT_SECONDS: Final = 5.0
 
 def create(*, health: Health, meter: Meter) -> Flask:
     """The application."""
-    app = Flask("spotshift-webhook", static_folder=None)
+    app = Flask("spotshift", static_folder=None)
 
     def answered() -> Response:
         found = probes.answer(request.path, health=health, meter=meter, accept=request.headers.get("Accept", ""))

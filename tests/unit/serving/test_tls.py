@@ -12,10 +12,10 @@ from threading import Thread
 import pytest
 from cryptography import x509
 
+from serving.tls import Certificate
 from telemetry.metrics import Metric
 from testbed import pki
 from tests.unit.cluster.surroundings import World
-from webhook.tls import Certificate
 
 
 class Mount:
@@ -145,8 +145,8 @@ def test_without_files_it_starts_and_waits(mount: Mount, authority: pki.Authorit
 def test_the_thread_follows_the_files(
     mount: Mount, authority: pki.Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from serving import tls
     from tests.unit.cluster.surroundings import until
-    from webhook import tls
 
     monkeypatch.setattr(tls, "POLL_SECONDS", 0.01)
     mount.put(authority.server("old"))

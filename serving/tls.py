@@ -113,7 +113,7 @@ class Certificate:
 def _context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])  # what the API server speaks to webhooks
+    context.set_alpn_protocols(["http/1.1"])  # what our callers speak where they are offered nothing else
     return context
 
 

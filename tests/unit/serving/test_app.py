@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 import urllib3
 
+from serving import app
 from telemetry.meter import Meter
 from telemetry.metrics import Metric
 from telemetry.probes import Health
-from webhook import app
 
 
 @pytest.fixture

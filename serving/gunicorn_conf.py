@@ -1,4 +1,4 @@
-"""gunicorn, set up for one caller: an API server with a pool of connections and a short patience.
+"""gunicorn, set up for our callers: API servers and schedulers, with a pool of connections and a short patience.
 
 The only module that knows gunicorn. It decides nothing about requests.
 """
@@ -16,8 +16,8 @@ from gunicorn.asgi.protocol import ASGIProtocol  # type: ignore[import-untyped]
 from gunicorn.glogging import Logger as GunicornLogger  # type: ignore[import-untyped]
 from gunicorn.workers import gasgi  # type: ignore[import-untyped]
 
-from webhook import lane, peers, server
-from webhook.server import Application
+from serving import asgi, lane, peers
+from serving.asgi import Application
 
 KEEPALIVE_SECONDS: Final = 120
 """The API server keeps idle connections for 90 s. If we closed first, the next review on one would be lost."""
@@ -26,7 +26,8 @@ PIECES_SECONDS: Final = 2.0
 PIECES_AT_MOST: Final = 32
 """Each piece is joined to those before it; whoever sends a body byte by byte must not make that expensive."""
 SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - the heartbeat file of the worker, not data
-Compose = Callable[[], tuple[Application, ssl.SSLContext]]
+Compose = Callable[[], tuple[Application, ssl.SSLContext | None]]
+"""Without a context it is served in plain text, if the server was made for that."""
 
 
 class _Plain:
@@ -41,10 +42,10 @@ _PLAIN: Final = _Plain()
 class Server(BaseApplication):  # type: ignore[misc]
     """One arbiter and one worker; everything with threads is composed in the worker, after the fork."""
 
-    def __init__(self, compose: Compose, *, listen: tuple[str, int], grace_seconds: int) -> None:
+    def __init__(self, compose: Compose, *, listen: tuple[str, int], grace_seconds: int, tls: bool = True) -> None:
         self._compose = compose
-        self._settings = settings(listen, grace_seconds) | {"ssl_context": self._context}
-        self._made: tuple[Application, ssl.SSLContext] | None = None
+        self._settings = settings(listen, grace_seconds) | (with_tls(self._context) if tls else {})
+        self._made: tuple[Application, ssl.SSLContext | None] | None = None
         super().__init__()
 
     def load_config(self) -> None:
@@ -58,7 +59,8 @@ class Server(BaseApplication):  # type: ignore[misc]
         return self._made[0]
 
     def _context(self, _: object, __: object) -> ssl.SSLContext:
-        if self._made is None:  # never served in plain text: gunicorn would, if this raised in a worker that lives
+        # Never served in plain text: gunicorn would, if this raised in a worker that lives.
+        if self._made is None or self._made[1] is None:
             raise SystemExit("the worker was not composed")
         return self._made[1]
 
@@ -67,7 +69,7 @@ def settings(listen: tuple[str, int], grace_seconds: int) -> dict[str, Any]:
     """What differs from the defaults of gunicorn, and why."""
     return {
         "bind": [f"{listen[0] or '0.0.0.0'}:{listen[1]}"],  # noqa: S104 - the API server comes from outside of the pod
-        "worker_class": "webhook.gunicorn_conf.Worker",
+        "worker_class": "serving.gunicorn_conf.Worker",
         "workers": 1,  # one view of the cluster; a second core is a second replica
         "asgi_lifespan": "on",
         "keepalive": KEEPALIVE_SECONDS,
@@ -75,9 +77,13 @@ def settings(listen: tuple[str, int], grace_seconds: int) -> dict[str, Any]:
         "control_socket_disable": True,  # nobody needs it, and the root file system is read-only
         "worker_tmp_dir": str(SHARED_MEMORY) if SHARED_MEMORY.is_dir() else None,
         "logger_class": Logger,
-        "certfile": os.devnull,  # both only say that TLS is on: the context comes from us, and its files may be late
-        "keyfile": os.devnull,
     }
+
+
+def with_tls(context: Callable[[object, object], ssl.SSLContext]) -> dict[str, Any]:
+    """What gunicorn needs to serve TLS with a context of ours."""
+    # Both files only say that TLS is on: those of the context may be late.
+    return {"ssl_context": context, "certfile": os.devnull, "keyfile": os.devnull}
 
 
 class Connection(ASGIProtocol):  # type: ignore[misc]
@@ -112,7 +118,7 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
         missing = -1 if found is None else found.last - len(data)
         if found is not None and missing == 0:
             self._forget()
-            self._answer(data[found.first :])
+            self._answer(found.path, data[found.first :])
         elif missing > 0 and self._count < PIECES_AT_MOST:
             self._wait(data)
         else:  # unknown, more than one request, or too many pieces
@@ -127,13 +133,13 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
         flow = self._flow_control
         return not self._parsing and not self._closed and flow is not None and not flow.write_paused
 
-    def _answer(self, body: bytes) -> None:
-        answer = self.app.answer(body)
+    def _answer(self, path: str, body: bytes) -> None:
+        answer = self.app.answer(path, body)
         self.worker.nr += 1
         self._answered_at = self.worker.loop.time()
         if self._keepalive_handle is None:  # gunicorn sets it after the first request that it sees
             self._arm_keepalive_timer()
-        self._send_response_start(answer.status, server.headers(answer.content_type, answer.body), _PLAIN)
+        self._send_response_start(answer.status, asgi.headers(answer.content_type, answer.body), _PLAIN)
         self._send_body(answer.body)
 
     def _long_way(self, data: bytes) -> None:
@@ -165,16 +171,16 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
     async def _handle_http_request(self, request: Any, sockname: object, peername: object) -> bool:
         began, self._began = self._began, None
         if began is not None and self._may_be_known(request):
-            self._heads.learn(began)
+            self._heads.learn(began, request.path)
         kept: bool = await super()._handle_http_request(request, sockname, peername)
         self._parsing = not kept  # what comes behind it in one piece is fed again
         return kept
 
     def _may_be_known(self, request: Any) -> bool:
         return (
-            request.path == server.PATH
+            self.app.serves(request.path)
             and lane.plain(request.method, request.version, request.headers_bytes)
-            and server.is_json(dict(request.headers_bytes).get(b"content-type", b""))
+            and asgi.is_json(dict(request.headers_bytes).get(b"content-type", b""))
         )
 
     def _keepalive_timeout(self) -> None:

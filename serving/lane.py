@@ -1,9 +1,10 @@
 """A shorter way for requests whose head is already known.
 
-An API server begins every review with the same bytes; only the number in `Content-Length` differs. The first such
-head goes through the whole parser, and if it is accepted there it is remembered. After that a request with the very
-same bytes around that number needs no parser: its length and its body are all there is to read. Whatever is not
-byte for byte like that, in one piece or in several, is left to the parser. Nothing here reads a body.
+An API server begins every review with the same bytes, a scheduler every question; only the number in
+`Content-Length` differs. The first such head goes through the whole parser, and if it is accepted there it is
+remembered. After that a request with the very same bytes around that number needs no parser: its length and its body
+are all there is to read. Whatever is not byte for byte like that, in one piece or in several, is left to the parser.
+Nothing here reads a body.
 """
 
 from collections.abc import Iterable
@@ -29,31 +30,34 @@ class Cut:
     """Where its body begins."""
     last: int
     """Where it ends; beyond what is there while pieces are missing."""
+    path: str
+    """What it asks for, as the parser read it when the head was learnt."""
 
 
 class Heads:
     """The heads that the parser has accepted, without their length. One per worker; owned by its event loop."""
 
     def __init__(self) -> None:
-        self._known: set[bytes] = set()
+        self._known: dict[bytes, str] = {}
 
-    def learn(self, head: bytes) -> None:
+    def learn(self, head: bytes, path: str) -> None:
         """Remember a head that was accepted; one without a plain length cannot be."""
         shape = _shape(head, len(head) - len(END))
         if shape is None:
             return
         if len(self._known) >= REMEMBERED:  # somebody tries many; those that are in use come back at once
             self._known.clear()
-        self._known.add(shape[0])
+        self._known[shape[0]] = path
 
     def cut(self, data: bytes) -> Cut | None:
         """Where the request in these bytes begins and ends; None if the parser must look at it."""
         end = data.find(END, 0, HEAD_LIMIT_BYTES)
         shape = _shape(data, end) if end > 0 else None
-        if shape is None or shape[0] not in self._known:
+        path = None if shape is None else self._known.get(shape[0])
+        if shape is None or path is None:
             return None
         first = end + len(END)
-        return Cut(first, first + shape[1])
+        return Cut(first, first + shape[1], path)
 
 
 def head(data: bytes) -> bytes | None:
