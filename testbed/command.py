@@ -26,6 +26,7 @@ from testbed import (
     pins,
     process,
     progress,
+    scheduling,
     sources,
 )
 
@@ -80,6 +81,14 @@ def _chart(_: argparse.Namespace) -> int:
     written = chart.files(manifests, pins.product(), functools.partial(sources.kustomized, kubectl))
     chart.write(manifests / "chart", written)
     print(f"{manifests / 'chart'}: {len(written)} files")
+    return 0
+
+
+def _scheduler(options: argparse.Namespace) -> int:
+    running = bed.attach(options.dir)
+    listen = {route.name: route.listen for route in balancer.read(install.routes_file(running))}
+    extenders = scheduling.restart(running, options.config, listen)
+    print(f"kube-scheduler restarted; it asks {', '.join(extenders) if extenders else 'no extender'}")
     return 0
 
 
@@ -172,6 +181,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     product.add_argument("--manifests", type=Path, default=install.MANIFESTS, help="a kustomize folder")
     product.add_argument("--chart", type=Path, help="a Helm chart instead; helm is built if there is none (minutes)")
+    scheduler = command("scheduler", _scheduler, "restart kube-scheduler with another configuration")
+    scheduler.add_argument("--config", type=Path, help="a KubeSchedulerConfiguration; without it, the one of `up`")
     command("status", _status, "list the components; exit 1 if one does not run")
     logs = command("logs", _logs, "print the end of the logs")
     logs.add_argument("component", nargs="?", help="only this one")

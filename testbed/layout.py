@@ -87,9 +87,13 @@ def prepare(layout: Layout, ports: Mapping[str, int]) -> None:
         pki.kubeconfig(layout.kubeconfig_of(name), server=server, ca=ca.bundle(), user=entry)
     layout.kubeconfig.unlink(missing_ok=True)
     layout.kubeconfig.symlink_to(layout.kubeconfig_of("admin").relative_to(layout.home))
-    scheduler = (CONFIG / "scheduler.yaml").read_text()
-    scheduler = scheduler.replace("@KUBECONFIG@", str(layout.kubeconfig_of("kube-scheduler")))
-    (layout.home / "scheduler.yaml").write_text(scheduler)
+    (layout.home / "scheduler.yaml").write_text(scheduler_configuration(layout))
+
+
+def scheduler_configuration(layout: Layout) -> str:
+    """The scheduler's own, before anybody gave it another."""
+    text = (CONFIG / "scheduler.yaml").read_text()
+    return text.replace("@KUBECONFIG@", str(layout.kubeconfig_of("kube-scheduler")))
 
 
 def commands(layout: Layout, ports: Mapping[str, int], binaries: Binaries) -> dict[str, list[str]]:
