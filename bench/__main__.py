@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from bench import decode, interruption, plan
+from bench.extender import __main__ as extender
 from bench.quality import __main__ as quality
 from bench.webhook import __main__ as webhook
 
@@ -14,6 +15,7 @@ BENCHMARKS = {
     "quality": quality.main,
     "interruption": interruption.main,
     "webhook": webhook.main,
+    "extender": extender.main,
 }
 
 

@@ -52,6 +52,14 @@ def required_capacity(
     return kinds.pop() if len(kinds) == 1 else None
 
 
+def preferred_capacity(
+    node_affinity: JsonObject, table: Sequence[CapacityLabel] = capacity.LABELS
+) -> CapacityType | None:
+    """The one capacity type that all preferences on it ask for; None if there is none, or if they disagree."""
+    kinds = set(_preferred(node_affinity, table))
+    return kinds.pop() if len(kinds) == 1 else None
+
+
 def pinned(selector: Mapping[str, str], node_affinity: JsonObject) -> str | None:
     """The rule that ties the pod to a single node, in words; None if it may run elsewhere."""
     if keys.HOSTNAME in selector:

@@ -9,6 +9,7 @@ from typing import Final
 
 from policy import keys, settings_strategies
 from policy.capacity import CapacitySettings
+from policy.settings_extender import Extender
 from policy.settings_moves import Backoff, History, Limits, Migrations
 from policy.settings_strategies import Strategies
 from policy.settings_types import (
@@ -118,3 +119,5 @@ class Settings(Group, frozen=True, kw_only=True):
     """Labels and taints of spot nodes."""
     signals: SignalSettings = SignalSettings()
     """Signs of maintenance and interruption on nodes."""
+    extender: Extender = Extender()
+    """What the optional scheduler extender prefers."""

@@ -135,6 +135,13 @@ def _signals_can_match(settings: Settings) -> Iterator[Mistake]:
             yield Mistake(at(path, "value"), repr(row.value), signal_table.VALUE_FORMAT[row.place])
 
 
+def _metric_has_a_range(settings: Settings) -> Iterator[Mistake]:
+    metric = settings.extender.metric
+    if metric.best == metric.worst:
+        accepted = f"another number than extender.metric.best, which is {metric.best:g}"
+        yield Mistake("extender.metric.worst", f"{metric.worst:g}", accepted)
+
+
 # Each rule with the fields it looks at.
 _RULES: Final[tuple[tuple[Callable[[Settings], Iterator[Mistake]], tuple[str, ...]], ...]] = (
     (_history_outlives_backoff, ("history", "backoff")),
@@ -149,4 +156,5 @@ _RULES: Final[tuple[tuple[Callable[[Settings], Iterator[Mistake]], tuple[str, ..
     (_hint_outweighs, ("migrations.hint",)),
     (_capacity_labels_say_something, ("capacity",)),
     (_signals_can_match, ("signals",)),
+    (_metric_has_a_range, ("extender.metric",)),
 )

@@ -49,6 +49,9 @@ LABELS: Final[Mapping[str, frozenset[str]]] = {
     "event_drop": _words("queueFull objectLimit totalLimit refused undelivered stopped"),
     "admission": _words("patched unchanged skipped failed"),
     "hint": _words("given none"),
+    "extender_verb": _words("filter prioritize"),
+    "extender_result": _words("answered passed refused"),
+    "extender_target": _words("reachable unreachable"),
     "settings": _words("loaded rejected"),
     "certificate": _words("ca leaf"),
     "capacity": _words("spot on-demand unknown"),
@@ -147,6 +150,11 @@ class Metric(enum.Enum):
     HINTS = _counter("hints_total", "Replacements that were told a target, or for which none was known.", result="hint")
     MIX_CHOICES = _counter("mix_choices_total", "Pods of workloads with a mix, by the side that was chosen for them.", capacity="capacity")
     VALUES_IGNORED = _counter("values_ignored_total", "Labels or annotations of ours with a value that is not accepted.")
+
+    EXTENDER_REQUESTS = _counter("extender_requests_total", "Questions of a scheduler; `passed` let every node pass because something of ours failed.", verb="extender_verb", result="extender_result")
+    EXTENDER_SECONDS = _timing("extender_seconds", FAST, "Time to answer one question of a scheduler.", verb="extender_verb")
+    EXTENDER_NODES_OUT = _counter("extender_nodes_out_total", "Nodes kept from a pod because they are about to go away, once per question.")
+    EXTENDER_TARGETS = _counter("extender_targets_total", "Questions about replacements, by whether their target could take them.", result="extender_target")
 
     SETTINGS_LOADS = _counter("settings_loads_total", "Attempts to load the settings file.", result="settings")
     SETTINGS_REJECTED = _gauge("settings_rejected", "1 while the settings file has mistakes and older settings are in force.")

@@ -118,3 +118,25 @@ def test_contradictions(spot: Spot, given_affinity: Json, told: list[str]) -> No
 )
 def test_pinned(selector: dict[str, str], given_affinity: Json, expected: str | None) -> None:
     assert affinity.pinned(selector, given_affinity) == expected
+
+
+@pytest.mark.parametrize(
+    ("given_affinity", "expected"),
+    [
+        pytest.param({}, None, id="nothing"),
+        pytest.param(node_affinity(preferred=(SPOT_TERM,)), CapacityType.SPOT, id="spot"),
+        pytest.param(
+            node_affinity(preferred=(term(rule(CAPACITY, "spot", operator="NotIn")),)),
+            CapacityType.ON_DEMAND,
+            id="not spot",
+        ),
+        pytest.param(node_affinity(preferred=(SPOT_TERM, SPOT_TERM)), CapacityType.SPOT, id="twice the same"),
+        pytest.param(node_affinity(preferred=(SPOT_TERM, ON_DEMAND_TERM)), None, id="both"),
+        pytest.param(node_affinity(SPOT_TERM), None, id="required is not preferred"),
+        pytest.param(
+            node_affinity(preferred=(term(rule(HOST, "w-1")), SPOT_TERM)), CapacityType.SPOT, id="beside another rule"
+        ),
+    ],
+)
+def test_preferred_capacity(given_affinity: Json, expected: CapacityType | None) -> None:
+    assert affinity.preferred_capacity(given_affinity) == expected

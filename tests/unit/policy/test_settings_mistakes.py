@@ -129,6 +129,8 @@ def test_ten_mistakes_are_ten_messages_in_one_go() -> None:
         ("excludedNamespaces: [kube.system]", "excludedNamespaces[0]", "'kube.system'", "a-z, 0-9 and -"),
         ("placement: {criticalNamespaces: [a.b*]}", "placement.criticalNamespaces[0]", "'a.b*'", "namespace"),
         ("placement: {criticalNamespaces: [a-]}", "placement.criticalNamespaces[0]", "'a-'", "namespace"),
+        ("extender: {metric: {best: 5, worst: 5}}", "extender.metric.worst", "5", "another number"),
+        ("extender: {metric: {annotation: a b}}", "extender.metric.annotation", "'a b'", "an annotation key"),
         ("signals: {rows: [{kind: avoid, place: taint}]}", "signals.rows[0].key", "''", "key of a taint"),
         ("signals: {rows: [{kind: avoid, place: label, key: '*'}]}", "signals.rows[0].key", "'*'", "of a label"),
         ("signals: {rows: [{kind: avoid, place: label, key: a b*}]}", "signals.rows[0].key", "'a b*'", "of a label"),

@@ -31,6 +31,8 @@ BREACHES = {
     "the webhook knows gunicorn": ("webhook/live.py", "import gunicorn"),
     "a server's answers pass through Flask": ("serving/asgi.py", "import flask"),
     "serving knows whom it serves": ("serving/process.py", "import webhook.view"),
+    "the extender knows the webhook": ("extender/view.py", "import webhook.view"),
+    "the decision of the extender talks to somebody": ("extender/filter.py", "import urllib3"),
     "certs knows the webhook": ("certs/plan.py", "import webhook.view"),
     "certs makes certificates elsewhere": ("certs/plan.py", "import cryptography"),
     "a plan talks to somebody": ("descheduler/state.py", "import urllib3"),

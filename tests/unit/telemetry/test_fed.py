@@ -8,7 +8,7 @@ import pytest
 from telemetry.metrics import Metric
 
 ROOT = Path(__file__).parents[3]
-PRODUCT = ("cluster", "descheduler", "serving", "webhook", "certs", "telemetry")
+PRODUCT = ("cluster", "descheduler", "serving", "webhook", "extender", "certs", "telemetry")
 DECLARED = ROOT / "telemetry" / "metrics.py"
 
 

@@ -1,0 +1,65 @@
+"""The numbers that the server counts, and the statuses a scheduler sees."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from extender import server
+from extender.view import View
+from policy.signal_table import Kind
+from serving.asgi import Answer
+from telemetry.metrics import Metric
+from tests.unit.cluster.surroundings import World
+from tests.unit.extender.building import ON_DEMAND, SPOT, a_view, by_names, facts, move, pod
+
+NODES = {"a": facts(SPOT), "b": facts(ON_DEMAND, Kind.MAINTENANCE)}
+
+
+def ask(world: World, path: str, body: bytes, view: Callable[[], View] = lambda: a_view(nodes=NODES)) -> Answer:
+    return server.application(view, runtime=world.runtime).answer(path, body)
+
+
+def test_a_question_is_answered_and_counted() -> None:
+    world = World()
+    found = ask(world, "/filter", by_names(pod(), "a", "b"))
+    assert (found.status, found.content_type) == (200, "application/json")
+    assert json.loads(found.body)["NodeNames"] == ["a"]
+    assert world.meter.read(Metric.EXTENDER_REQUESTS, verb="filter", result="answered") == 1
+    assert world.meter.read(Metric.EXTENDER_SECONDS, verb="filter") == 1
+    assert world.meter.read(Metric.EXTENDER_NODES_OUT) == 1
+    assert world.events() == []
+
+
+@pytest.mark.parametrize(("target", "result"), [("a", "reachable"), ("b", "unreachable"), ("z", "unreachable")])
+def test_replacements_are_counted_once(target: str, result: str) -> None:
+    world = World()
+    app = server.application(
+        lambda: a_view(move(target=target, started=world.runtime.wall()), nodes=NODES), runtime=world.runtime
+    )
+    for path in ("/filter", "/prioritize"):
+        assert app.answer(path, by_names(pod(), "a", "b")).status == 200
+    assert world.meter.read(Metric.EXTENDER_TARGETS, result=result) == 1
+
+
+def test_what_cannot_be_read_is_a_400_and_the_scheduler_goes_on() -> None:
+    world = World()
+    found = ask(world, "/prioritize", b"{")
+    assert (found.status, found.body) == (400, b"not ExtenderArgs")
+    assert world.meter.read(Metric.EXTENDER_REQUESTS, verb="prioritize", result="refused") == 1
+    assert world.meter.read(Metric.INTERNAL_ERRORS) == 0
+
+
+def test_an_error_of_ours_lets_everything_pass_and_is_told() -> None:
+    world = World()
+    nothing: View = None  # type: ignore[assignment]  # a view that no rule can read
+    found = ask(world, "/filter", by_names(pod(), "a", "b"), lambda: nothing)
+    assert (found.status, json.loads(found.body)) == (200, {"NodeNames": ["a", "b"]})
+    assert world.meter.read(Metric.EXTENDER_REQUESTS, verb="filter", result="passed") == 1
+    assert world.meter.read(Metric.INTERNAL_ERRORS) == 1
+    assert world.events() == ["INTERNAL_ERROR"]
+
+
+@pytest.mark.parametrize("path", ["/", "/bind", "/preempt", "/filter/"])
+def test_nothing_else_is_served(path: str) -> None:
+    assert not server.application(a_view, runtime=World().runtime).serves(path)
