@@ -57,7 +57,7 @@ class Sizes:
     moved: int
 
 
-FULL, SMOKE = Sizes(3, 50, 300, 30, 40, 50), Sizes(1, 4, 12, 4, 8, 8)
+FULL, SMOKE = Sizes(3, 20, 100, 10, 40, 50), Sizes(1, 4, 12, 4, 8, 8)
 
 
 @dataclass(slots=True)
@@ -182,6 +182,7 @@ def _case(by: str, weight: int) -> str:
 
 def _add(into: dict[str, list[float]], name: str, value: float) -> None:
     into.setdefault(name, []).append(round(value, 1))
+    print(f"{name}: {value:.1f}", file=sys.stderr, flush=True)  # it takes minutes
 
 
 def report(made: Figures) -> str:

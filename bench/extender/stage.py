@@ -21,8 +21,8 @@ import psutil
 import urllib3
 import yaml
 
-from testbed import api, objects, ports, process, scheduling
-from testbed.api import Api, Object
+from testbed import objects, ports, process, scheduling
+from testbed.api import Api, ApiError, Object
 from testbed.bed import ControlPlane
 from testbed.pki import Pair
 from testbed.waiting import eventually
@@ -169,14 +169,19 @@ def knows(it: Extender, pod: Object, namespace: str) -> bool:
 
 
 def clear(kube: Api, namespace: str) -> None:
-    """Remove all pods and their owners in two requests, which is much quicker than one by one."""
-    for resource in ("replicasets", "pods"):
-        _delete_all(kube, resource, namespace)
+    """Remove all pods and their owners, several at a time, which is much quicker than one by one."""
+    for owner in kube.list("replicasets", namespace):
+        kube.delete("replicasets", owner["metadata"]["name"], namespace, propagationPolicy="Orphan")
+    _delete(kube, namespace, kube.list("pods", namespace))
 
 
-def _delete_all(kube: Api, resource: str, namespace: str) -> None:
-    options = {"kind": "DeleteOptions", "gracePeriodSeconds": 0, "propagationPolicy": "Background"}
-    kube.request("DELETE", api.path(resource, None, namespace), body=options)
+def _delete(kube: Api, namespace: str, pods: Sequence[Object]) -> None:
+    def delete(pod: Object) -> None:
+        with contextlib.suppress(ApiError):  # gone meanwhile
+            kube.delete("pods", pod["metadata"]["name"], namespace, gracePeriodSeconds=0)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(delete, pods))
 
 
 def _nobody(namespace: str) -> Object:
@@ -199,7 +204,7 @@ def move_all(kube: Api, namespace: str, it: Extender, names: Sequence[str], rng:
     last = _nobody(namespace)
     open_move(kube, namespace, last, "nowhere-else")
     eventually(lambda: knows(it, last, namespace), what="the last move in the view, and so all before it")
-    _delete_all(kube, "pods", namespace)
+    _delete(kube, namespace, moved)
     gone = {pod["metadata"]["uid"] for pod in moved}
     placed(kube, namespace, len(moved))
     new = [pod for pod in kube.list("pods", namespace) if pod["metadata"]["uid"] not in gone]
