@@ -85,7 +85,7 @@ class Cleanup:
         while True:
             count = len(self.under_way())
             if count != before:
-                self.tell(f"{count} moves are under way")
+                self.tell(f"moves under way: {count}")
             before = count
             now = self.clock()
             quiet_since = now if count else quiet_since

@@ -50,8 +50,10 @@ def empty(tmp_path_factory: pytest.TempPathFactory, control_plane_binaries: Bina
 
 # ---- what is under way
 
+EVERYTHING = frozenset({"AwaitReplacement", "AwaitAvailable", "temporary budget", "cordon", "second replica"})
 
-def begin(running: ControlPlane) -> None:
+
+def begin(running: ControlPlane, until: frozenset[str] = EVERYTHING) -> None:
     """A drain in its middle: a cordon, evictions, a temporary budget, and a second pod for a single replica."""
     kube, node = running.api(), "on-demand-0"
     kube.patch("configmaps", "spotshift-settings", {"data": {"settings.yaml": yaml.safe_dump(POLICY)}}, SYSTEM)
@@ -69,10 +71,7 @@ def begin(running: ControlPlane) -> None:
     for name in others:
         kube.patch("nodes", name, {"spec": {"unschedulable": None}})
     kube.patch("nodes", node, {"metadata": {"labels": {f"{PREFIX}maintenance": "true"}}})
-    eventually(lambda: under_way(kube), until=lambda steps: steps >= WANTED, timeout=90, what="moves in the middle")
-
-
-WANTED = {"AwaitReplacement", "AwaitAvailable", "temporary budget", "cordon", "second replica"}
+    eventually(lambda: under_way(kube), until=lambda seen: seen >= until, timeout=90, what="moves in the middle")
 
 
 def under_way(kube: Api) -> set[str]:
@@ -239,4 +238,14 @@ def test_nobody_leads_any_more(empty: ControlPlane) -> None:
     assert under_way(empty.api()) & {"AwaitReplacement", "AwaitAvailable"}
     told = make_uninstall(empty, "minimal")
     assert "nothing of ours is left" in told
+    clean(empty)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("moment", sorted(EVERYTHING - {"AwaitReplacement"}))
+def test_at_other_moments(empty: ControlPlane, moment: str) -> None:
+    """As soon as the first of it is there, and before the rest is."""
+    install.install(empty, MANIFESTS / "overlays" / "minimal", tell=lambda _: None)
+    begin(empty, frozenset({moment}))
+    make_uninstall(empty, "minimal")
     clean(empty)

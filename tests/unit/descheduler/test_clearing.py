@@ -1,0 +1,144 @@
+"""The steps of an uninstall against scripted answers, with a clock that moves only when somebody rests."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from descheduler import clearing
+from descheduler.clearing import Cleanup
+from policy import keys
+from policy.settings import Settings
+from tests.unit.cluster import fake_api
+from tests.unit.cluster.fake_api import Answer, FakeApi, Seen, status
+
+MIGRATIONS = "/apis/spotshift.dev/v1alpha1/podmigrations"
+PODS = "/api/v1/namespaces/spotshift-system/pods"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/spotshift-system/deployments"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/spotshift-system/leases/spotshift-descheduler"
+
+
+def item(name: str, **meta: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": "1", **meta}}
+
+
+@dataclass
+class Scene:
+    """What the cluster holds at each moment, and what was told."""
+
+    api: FakeApi
+    objects: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    until: dict[str, float] = field(default_factory=dict)
+    """When the objects of a path are gone."""
+    denied: tuple[str, ...] = ()
+    now: float = 100.0
+    told: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.api.script = self._answer
+
+    @property
+    def cleanup(self) -> Cleanup:
+        client = self.api.client(rate_limit=None)
+        return Cleanup(client, "spotshift-system", Settings(), self.told.append, lambda: self.now, self._rest)
+
+    def sent(self, method: str) -> list[str]:
+        return [it.path for it in self.api.seen if it.method == method]
+
+    def _rest(self, seconds: float) -> None:
+        self.now += seconds
+
+    def _answer(self, seen: Seen) -> Answer:
+        if any(seen.path.startswith(it) for it in self.denied):
+            return status(404, "NotFound")
+        if seen.method != "GET":
+            return Answer(body={"metadata": {"name": "it"}, "spec": {"replicas": 0}, "status": {}})
+        if seen.path == LEASE:
+            return Answer(body=item("spotshift-descheduler", resourceVersion=self._version()))
+        gone = self.now >= self.until.get(seen.path, float("inf"))
+        found = [] if gone else self.objects.get(seen.path, [])
+        return Answer(body={"kind": "List", "metadata": {"resourceVersion": "9"}, "items": found})
+
+    def _version(self) -> str:
+        """Renewed every two seconds until nobody is left."""
+        return str(min(self.now, self.until.get(LEASE, 0.0)) // 2)
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    with fake_api.running() as fake:
+        yield Scene(fake)
+
+
+def test_moves_are_waited_for(scene: Scene) -> None:
+    scene.objects[MIGRATIONS] = [
+        item("m", namespace="shop", finalizers=[keys.FINALIZER]),
+        item("over", namespace="shop"),
+    ]
+    scene.until[MIGRATIONS] = 120.0
+    assert scene.cleanup.await_moves(60)
+    assert scene.told == ["moves under way: 1", "moves under way: 0"]
+    last_seen = 120.0 - clearing.POLL_SECONDS
+    assert scene.now >= last_seen + clearing.QUIET_SECONDS, "one that was on its way would have been seen"
+
+
+def test_moves_that_do_not_end_are_not_waited_for_for_ever(scene: Scene) -> None:
+    scene.objects[MIGRATIONS] = [item("m", namespace="shop", finalizers=[keys.FINALIZER])]
+    assert not scene.cleanup.await_moves(60)
+    assert 160.0 <= scene.now < 162.0
+
+
+def test_a_cluster_without_our_kind_has_no_moves(scene: Scene) -> None:
+    scene.denied = (MIGRATIONS,)
+    assert scene.cleanup.under_way() == []
+
+
+def test_programs_are_stopped_and_waited_for(scene: Scene) -> None:
+    scene.objects = {DEPLOYMENTS: [item("spotshift-certs"), item("spotshift-descheduler")], PODS: [item("certs-1")]}
+    scene.until = {PODS: 110.0, LEASE: 115.0}
+    assert scene.cleanup.stop_programs()
+    assert scene.sent("PATCH") == [
+        f"{DEPLOYMENTS}/spotshift-certs/scale",
+        f"{DEPLOYMENTS}/spotshift-descheduler/scale",
+    ]
+    assert scene.now >= 114.0 + clearing.QUIET_SECONDS, "a leader whose pod is gone still renewed its Lease"
+    (selector,) = {it.query["labelSelector"] for it in scene.api.seen if it.path == PODS}
+    assert selector == clearing.WRITERS
+
+
+@pytest.mark.parametrize(
+    ("objects", "until", "named"),
+    [
+        pytest.param({PODS: [item("certs-1")]}, {}, "certs-1", id="a pod that does not end"),
+        pytest.param({}, {LEASE: 1e9}, "whoever renews the Lease", id="a leader that does not end"),
+    ],
+)
+def test_programs_that_do_not_end_are_named(
+    scene: Scene, objects: dict[str, list[dict[str, Any]]], until: dict[str, float], named: str
+) -> None:
+    scene.objects, scene.until = objects, until
+    assert not scene.cleanup.stop_programs()
+    assert scene.told == [f"still at work after {clearing.STOP_SECONDS:g} s: {named}"]
+
+
+def test_a_mark_that_comes_back_is_taken_back_again_and_told(scene: Scene) -> None:
+    scene.objects["/api/v1/pods"] = [item("web", namespace="shop", labels={keys.under().managed: "true"})]
+    assert not scene.cleanup.sweep(), "the fake never forgets it"
+    assert scene.sent("PATCH") == ["/api/v1/namespaces/shop/pods/web"] * clearing.ROUNDS
+    assert scene.told == ["pods shop/web: managed"] * clearing.ROUNDS
+
+
+def test_nothing_to_take_back(scene: Scene) -> None:
+    assert scene.cleanup.sweep()
+    assert scene.sent("PATCH") == scene.sent("DELETE") == []
+
+
+def test_what_is_not_there_is_not_missed(scene: Scene) -> None:
+    scene.denied = ("/",)
+    cleanup = scene.cleanup
+    cleanup.stop_admissions()
+    cleanup.stop_moves()
+    cleanup.remove_made()
+    assert scene.told == []
+    assert len(scene.sent("DELETE")) == 1 + len(clearing.MADE)
