@@ -74,8 +74,8 @@ class Scene:
     running: ControlPlane
     namespace: str
     kube: Api = field(init=False)
-    moved: dict[str, str] = field(default_factory=dict)
-    """Strategy by name of every PodMigration that was ever seen; finished ones do not stay for ever."""
+    seen: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Workload and strategy by name of every PodMigration that was ever seen; finished ones do not stay for ever."""
 
     def __post_init__(self) -> None:
         self.kube = self.running.api()
@@ -129,8 +129,15 @@ class Scene:
     def moves(self) -> list[Object]:
         """All there are; each is remembered."""
         found = self.kube.list("podmigrations", self.namespace)
-        self.moved |= {it["metadata"]["name"]: it["spec"].get("strategy", "") for it in found}
+        for it in found:
+            app = it["spec"]["podRef"]["name"].rsplit("-", 2)[0]
+            self.seen[it["metadata"]["name"]] = (app, it["spec"].get("strategy", ""))
         return found
+
+    def moved(self, app: str) -> Counter[str]:
+        """Moves of a workload by strategy, all that ever were."""
+        self.moves()
+        return Counter(strategy for moved, strategy in self.seen.values() if moved == app)
 
     def open_moves(self) -> list[str]:
         over = {"Completed", "Failed", "Cancelled"}

@@ -1,19 +1,21 @@
 """Mixes and the way back to spot: two replicas of the webhook, the real scheduler and controllers, real moves."""
 
 import random
-from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+import yaml
 
 from policy.mix import Mix
-from testbed import objects
+from testbed import objects, pytest_plugin
 from testbed.bed import ControlPlane
 from testbed.binaries import Binaries
 from testbed.waiting import eventually
 from tests.e2e import capacity
 from tests.e2e.capacity import PATIENCE_SECONDS, PREFIX, Scene
 
+EXAMPLES = Path(__file__).parents[2] / "manifests" / "examples"
 SPOT = tuple(f"t-spot-{number}" for number in range(5))
 ON_DEMAND = tuple(f"t-on-demand-{number}" for number in range(5))
 WEB = Mix(70)
@@ -56,8 +58,7 @@ def assert_near(scene: Scene, replicas: int) -> int:
 
 def assert_corrected(scene: Scene, replicas: int, least: int) -> None:
     """The strategy brings it to the mix with hardly a move too many, and then leaves it in peace."""
-    scene.moves()
-    before = len(scene.moved)
+    before = scene.moved("web")
     scene.configure("SpotMix", "LoadBalancing", "SpotReclaim")
     eventually(
         lambda: (scene.sides("web"), scene.moves()),
@@ -67,7 +68,7 @@ def assert_corrected(scene: Scene, replicas: int, least: int) -> None:
     )
     scene.passes()
     scene.settle("web", replicas)
-    moves, found = Counter(list(scene.moved.values())[before:]), scene.sides("web")
+    moves, found = scene.moved("web") - before, scene.sides("web")
     print(f"{replicas} replicas by {dict(moves)}, {least} needed: {dict(found)}")  # noqa: T201 - the figures
     assert moves["SpotMix"] <= least + 1
     assert abs(found["spot"] - WEB.spot(replicas)) <= 1
@@ -77,7 +78,7 @@ def assert_corrected(scene: Scene, replicas: int, least: int) -> None:
 
 def test_a_mix_through_two_replicas(scene: Scene) -> None:
     create(scene, "kept", 8, min_on_demand="2")
-    assert scene.sides("kept") == {"on-demand": 2, "spot": 6}
+    assert 2 <= scene.sides("kept")["on-demand"] <= 4, "at least two, and not many more by replicas that see late"
     before = scene.measured("spotshift_mix_choices_total", "spotshift-webhook")
     create(scene, "web", 50, spot_percentage="70")
     after = scene.measured("spotshift_mix_choices_total", "spotshift-webhook")
@@ -90,6 +91,27 @@ def test_a_mix_through_two_replicas(scene: Scene) -> None:
         scene.kube.delete("pods", name, scene.namespace)
     scene.settle("web", 50)
     assert_corrected(scene, 50, assert_near(scene, 50))
+
+
+def test_the_example_is_where_it_says(scene: Scene) -> None:
+    documents = list(yaml.safe_load_all((EXAMPLES / "spot.yaml").read_text()))
+    wanted = {it["metadata"]["name"]: it["spec"]["replicas"] for it in documents if "replicas" in it.get("spec", {})}
+    shown = Scene(scene.running, documents[0]["metadata"]["name"])
+    try:
+        scene.running.kubectl("apply", "-f", str(EXAMPLES / "spot.yaml"))
+        for name, replicas in wanted.items():
+            shown.settle(name, replicas)
+        mixed = shown.sides("web")
+        assert 6 <= mixed["spot"] <= 8
+        assert mixed["on-demand"] >= 2
+        assert {name: dict(shown.sides(name)) for name in wanted if name != "web"} == {
+            "worker": {"spot": 4},
+            "cache": {"spot": 2, "on-demand": 2},
+            "ledger": {"on-demand": 2},
+            "batch": {"spot": 2},
+        }
+    finally:
+        pytest_plugin.remove_namespace(shown.kube, shown.namespace)
 
 
 @pytest.mark.campaign
@@ -124,9 +146,9 @@ def test_pods_that_found_no_room_on_their_side_go_there_when_there_is(scene: Sce
     assert scene.sides() == {"on-demand": 18}
     scene.configure("SpotMix")
     scene.passes()
-    assert not scene.moved, "nothing fits, nothing is moved"
+    assert not scene.seen, "nothing fits, nothing is moved"
     scene.cordon(*SPOT, cordoned=False)
-    assert_corrected(scene, 10, 7 + 6)
+    assert_corrected(scene, 10, 7)
     assert scene.sides("kept") == {"on-demand": 2, "spot": 6}
 
 
@@ -147,14 +169,8 @@ def back(scene: Scene, replicas: int) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("replicas", "passes"),
-    [
-        pytest.param(8, 8, id="seconds"),
-        pytest.param(20, 600, id="ten minutes", marks=[pytest.mark.campaign, pytest.mark.timeout(1800)]),
-    ],
-)
-def test_no_room_no_eviction_then_back_and_not_again(scene: Scene, replicas: int, passes: int) -> None:
+def no_room_no_eviction(scene: Scene, replicas: int, passes: int) -> None:
+    """Spot is full, and the pods that prefer it are elsewhere; then there is room, and they go back."""
     filler = objects.deployment("filler", replicas=5, annotations={f"{PREFIX}rescheduling": "disabled"}, **FULL)
     scene.kube.create("deployments", filler, scene.namespace)
     scene.settle("filler", 5)
@@ -166,15 +182,26 @@ def test_no_room_no_eviction_then_back_and_not_again(scene: Scene, replicas: int
     for _ in range(passes // 4):
         scene.passes(4)
     told = sum(scene.measured("spotshift_refusals_total").values()) - sum(refused.values())
-    print(f"{passes} passes: {len(scene.moved)} moves, {told:.0f} refusals")  # noqa: T201 - the figures
-    assert not scene.moved, "not one eviction"
+    print(f"{passes} passes: {len(scene.seen)} moves, {told:.0f} refusals")  # noqa: T201 - the figures
+    assert not scene.seen, "not one eviction"
     assert {it["metadata"]["uid"] for it in scene.pods("web")} == before
     assert told >= replicas, "but each was looked at"
-
     scene.kube.delete("deployments", "filler", scene.namespace)
     back(scene, replicas)
+    assert scene.moved("web") == {"SpotReclaim": replicas}, "each once"
+
+
+def test_no_room_no_eviction_and_then_back(scene: Scene) -> None:
+    no_room_no_eviction(scene, replicas=8, passes=8)
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(2400)
+def test_ten_minutes_without_room_then_back_and_not_to_and_fro(scene: Scene) -> None:
+    replicas = 20
+    no_room_no_eviction(scene, replicas, passes=600)
     scene.passes()
-    assert Counter(scene.moved.values()) == {"SpotReclaim": replicas}, "each once"
+    assert scene.moved("web") == {"SpotReclaim": replicas}
 
     allow(scene, min_stay="1h")  # longer than the rest of the test
     scene.cordon(*SPOT)
@@ -186,7 +213,7 @@ def test_no_room_no_eviction_then_back_and_not_again(scene: Scene, replicas: int
     assert scene.sides("web") == {"on-demand": replicas}, "they have just come"
     allow(scene)
     back(scene, replicas)
-    assert Counter(scene.moved.values()) == {"SpotReclaim": 2 * replicas}
+    assert scene.moved("web") == {"SpotReclaim": 2 * replicas}
     allow(scene, "LoadBalancing")
     scene.passes()
     assert scene.sides("web") == {"spot": replicas}, "spot is fuller than all other nodes, and that is meant"
