@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
+from cluster.meta import ObjectMeta
 from cluster.objects import Pod, PodMigration
 from descheduler import scaling
 from descheduler.node_state import Key, NodeState
@@ -76,6 +77,26 @@ class Context:
         """For the guards: the first two nodes that a spec selects, by identity of the spec; filled likewise."""
         return {}
 
+    def says(self, found: Metadata) -> bool:
+        """Whether an object says anything about its pods; most do not."""
+        ours = self.keys
+        wanted = (ours.spot, ours.tier, ours.rescheduling, ours.spot_percentage, ours.min_on_demand)
+        return ours.rescheduling in found.labels or any(key in found.annotations for key in wanted)
+
+    def unsaid(self, namespace: str) -> Decision:
+        """What holds where nobody says anything: the same for all but the excluded namespaces."""
+        return self._excluded if namespace in self.settings.excluded_namespaces else self._usual
+
+    @cached_property
+    def _usual(self) -> Decision:
+        nobody = placement.Subject(namespace_name="", pod=ObjectMeta())
+        return placement.decide(nobody, keys=self.keys, settings=self.settings)
+
+    @cached_property
+    def _excluded(self) -> Decision:
+        nobody = placement.Subject(namespace_name=self.settings.excluded_namespaces[0], pod=ObjectMeta())
+        return placement.decide(nobody, keys=self.keys, settings=self.settings)
+
     def _workload_uid(self, key: Key, migration: PodMigration) -> str:
         resolved = migration.status.resolved
         if resolved is not None and resolved.workload is not None:
@@ -113,13 +134,13 @@ class Case:
         return known
 
     def _decide(self) -> Decision:
-        namespace = self.context.state.namespaces.get(self.pod.metadata.namespace)
-        subject = placement.Subject(
-            namespace_name=self.pod.metadata.namespace,
-            pod=self.pod.metadata,
-            workload=self._annotated(),
-            namespace=namespace.metadata if namespace is not None else None,
-        )
+        name = self.pod.metadata.namespace
+        namespace = self.context.state.namespaces.get(name)
+        above = namespace.metadata if namespace is not None else None
+        workload = self._annotated()
+        if not any(self.context.says(it) for it in (self.pod.metadata, workload, above) if it is not None):
+            return self.context.unsaid(name)
+        subject = placement.Subject(namespace_name=name, pod=self.pod.metadata, workload=workload, namespace=above)
         return placement.decide(subject, keys=self.context.keys, settings=self.context.settings)
 
     @property

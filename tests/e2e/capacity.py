@@ -74,8 +74,8 @@ class Scene:
     running: ControlPlane
     namespace: str
     kube: Api = field(init=False)
-    seen: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Workload and strategy by name of every PodMigration that was ever seen; finished ones do not stay for ever."""
+    seen: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+    """Workload, strategy and phase by name of every PodMigration that was ever seen; they do not stay for ever."""
 
     def __post_init__(self) -> None:
         self.kube = self.running.api()
@@ -131,13 +131,14 @@ class Scene:
         found = self.kube.list("podmigrations", self.namespace)
         for it in found:
             app = it["spec"]["podRef"]["name"].rsplit("-", 2)[0]
-            self.seen[it["metadata"]["name"]] = (app, it["spec"].get("strategy", ""))
+            phase = it.get("status", {}).get("phase", "")
+            self.seen[it["metadata"]["name"]] = (app, it["spec"].get("strategy", ""), phase)
         return found
 
     def moved(self, app: str) -> Counter[str]:
-        """Moves of a workload by strategy, all that ever were."""
+        """Moves of a workload by strategy, all that ever were; not those that were called off before an eviction."""
         self.moves()
-        return Counter(strategy for moved, strategy in self.seen.values() if moved == app)
+        return Counter(name for moved, name, phase in self.seen.values() if moved == app and phase != "Cancelled")
 
     def open_moves(self) -> list[str]:
         over = {"Completed", "Failed", "Cancelled"}
