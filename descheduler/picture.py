@@ -63,6 +63,8 @@ class Picture:
         """Pods that will have come, by node. The pod is the one that leaves, standing in for its replacement."""
         self.changes: list[Change] = []
         """Everything that was taken and put, and undone again, in order; who keeps counts can catch up with it."""
+        self.repelling: list[Change] = []
+        """Those among them of pods that may keep others away; all that most pods have to know of the others."""
         self._used: dict[str, Used] = {}
 
     # ---- reading
@@ -118,25 +120,31 @@ class Picture:
         """The pod will leave its node."""
         self.departed.setdefault(pod.node_name, set()).add(pod.metadata.key)
         self._own(pod.node_name).count(demand.held(pod), -1)
-        self.changes.append(Change(pod, pod.node_name, -1, replacement=False))
+        self._record(Change(pod, pod.node_name, -1, replacement=False))
 
     def put(self, pod: Pod, name: str) -> None:
         """A replacement of the pod, or the pending pod itself, will come to a node."""
         self.arrived.setdefault(name, {})[pod.metadata.key] = pod
         self._own(name).count(demand.of(pod.spec), 1)
-        self.changes.append(Change(pod, name, 1, replacement=True))
+        self._record(Change(pod, name, 1, replacement=True))
 
     def untake(self, pod: Pod) -> None:
         """Undo `take`."""
         self.departed[pod.node_name].discard(pod.metadata.key)
         self._own(pod.node_name).count(demand.held(pod), 1)
-        self.changes.append(Change(pod, pod.node_name, 1, replacement=False))
+        self._record(Change(pod, pod.node_name, 1, replacement=False))
 
     def unput(self, pod: Pod, name: str) -> None:
         """Undo `put`."""
         del self.arrived[name][pod.metadata.key]
         self._own(name).count(demand.of(pod.spec), -1)
-        self.changes.append(Change(pod, name, -1, replacement=True))
+        self._record(Change(pod, name, -1, replacement=True))
+
+    def _record(self, change: Change) -> None:
+        self.changes.append(change)
+        affinity = change.pod.spec.affinity
+        if affinity is not None and affinity.pod_anti_affinity is not None:
+            self.repelling.append(change)
 
     def _own(self, name: str) -> Used:
         found = self._used.get(name)

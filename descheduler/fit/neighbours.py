@@ -126,7 +126,10 @@ class Neighbours:
     # ---- following
 
     def _follow(self) -> None:
-        changes = self._picture.changes
+        """A pod without terms of its own minds only pods that keep others away. Every proposal that is looked at
+        changes the picture twice, so following all of them would cost templates times proposals.
+        """
+        changes = self._picture.changes if self._near or self._far else self._picture.repelling
         while self._seen < len(changes):
             self._apply(changes[self._seen])
             self._seen += 1
