@@ -108,9 +108,20 @@ def _ways(overlay: Path, parts: Sequence[Switch], render: Render) -> dict[Identi
 
     found: dict[Identity, Ways] = {}
     for key in sorted({key for chosen in ((), *((part,) for part in parts)) for key in with_parts(*chosen)}):
-        changing = [part for part in parts if with_parts(part).get(key) != with_parts().get(key)]
+        changing = [part for part in parts if _changes(part, key, parts, with_parts)]
         found[key] = list(_each(key, changing, with_parts))
     return found
+
+
+def _changes(
+    part: Switch, key: Identity, parts: Sequence[Switch], with_parts: Callable[..., dict[Identity, Object]]
+) -> bool:
+    """Whether it matters for an object: by itself, or only to what another component brings."""
+    others = [it for it in parts if it != part]
+    return any(
+        with_parts(*after).get(key) != with_parts(*before).get(key)
+        for before, after in (((), (part,)), (others, parts))
+    )
 
 
 def _each(

@@ -107,4 +107,6 @@ def rendered(kubectl: Path, folder: Path) -> str:
 
 
 def loaded(text: str) -> list[Object]:
-    return [document for document in yaml.safe_load_all(text) if document]
+    """The documents of a text; the loader in C where there is one, for renderings are long and compared often."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return [document for document in yaml.load_all(text, loader) if document]

@@ -36,7 +36,7 @@ def workload(kind: str, component: str, **pod: Any) -> Object:
 
 @pytest.fixture
 def manifests(tmp_path: Path) -> Path:
-    for name in ("delete", "cert-manager"):
+    for name in ("delete", "cert-manager", "more"):
         folder = tmp_path / "components" / name
         folder.mkdir(parents=True)
         (folder / "kustomization.yaml").write_text(f"# About {name}.\n# More.\nkind: Component\n")
@@ -44,7 +44,7 @@ def manifests(tmp_path: Path) -> Path:
 
 
 def rendered(resources: Sequence[Path], components: Sequence[Path]) -> list[Object]:
-    """Both components change `shared`; one adds an object; nothing touches `plain`."""
+    """Two components change `shared`; one adds an object, which a third one changes; nothing touches `plain`."""
     on = {path.name for path in components}
     if resources[0].name == chart.CLEANUP:
         return [workload("Job", "cleanup")]
@@ -52,9 +52,9 @@ def rendered(resources: Sequence[Path], components: Sequence[Path]) -> list[Obje
         {"kind": "Namespace", "metadata": {"name": "spotshift-system"}},
         workload("Deployment", "webhook", priorityClassName="high"),
         config_map("plain", text="{{ $value }}"),
-        config_map("shared", on=" ".join(sorted(on))),
+        config_map("shared", on=" ".join(sorted(on - {"more"}))),
     ]
-    return [*found, *([config_map("added")] if "delete" in on else [])]
+    return [*found, *([config_map("added", more=str("more" in on))] if "delete" in on else [])]
 
 
 @pytest.fixture
@@ -65,13 +65,14 @@ def made(manifests: Path) -> dict[str, str]:
 def test_conditions_of_switches(made: dict[str, str]) -> None:
     text = made["templates/configmap.yaml"]
     assert [line for line in text.splitlines() if "if" in line] == [
-        "{{- if .Values.components.delete }}",
+        "{{- if and .Values.components.delete (not .Values.components.more) }}",
+        "{{- if and .Values.components.delete .Values.components.more }}",
         "{{- if and (not .Values.components.certManager) (not .Values.components.delete) }}",
         "{{- if and .Values.components.certManager (not .Values.components.delete) }}",
         "{{- if and (not .Values.components.certManager) .Values.components.delete }}",
         "{{- if and .Values.components.certManager .Values.components.delete }}",
     ]
-    assert text.count("{{- end }}") == 5
+    assert text.count("{{- end }}") == 6
     assert not any("namespace" in path for path in made), "Helm needs the namespace before the chart"
 
 
@@ -103,6 +104,7 @@ def test_values_and_what_they_accept(made: dict[str, str]) -> None:
     assert schema["properties"]["components"]["properties"] == {
         "certManager": {"type": "boolean"},
         "delete": {"type": "boolean"},
+        "more": {"type": "boolean"},
     }
     assert schema["properties"]["settings"] == {"type": "object"}
     assert yaml.safe_load(made["Chart.yaml"])["appVersion"] == "1.2.3"
