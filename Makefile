@@ -131,6 +131,7 @@ broken:
 
 $(READY): requirements-dev.txt requirements.txt $(BROKEN)
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "spotshift needs Python 3.11 or newer; set PYTHON=")'
+	@[ ! -L $(VENV) ] || { echo "$(VENV) is a link to somebody else's environment: bring that up to date where it lives" >&2; exit 1; }
 	@$(PYTHON) -m venv --clear $(VENV) || { echo "cannot create $(VENV): install the venv module (Debian: python3-venv)" >&2; exit 1; }
 	@echo "installing the pinned Python packages into $(VENV)"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -144,7 +145,8 @@ def make_uninstall(running: ControlPlane, overlay: str) -> str:
     kubectl = running.binaries["kubectl"]
     environ = {**os.environ, "KUBECONFIG": str(running.kubeconfig)}
     done = subprocess.run(
-        ["make", "uninstall", f"OVERLAY={overlay}", f"KUBECTL={kubectl}"],
+        # The Python that runs this test, and no look at the environment: a test must never make that anew.
+        ["make", "uninstall", f"OVERLAY={overlay}", f"KUBECTL={kubectl}", "READY=", f"PY={sys.executable}"],
         cwd=ROOT,
         env=environ,
         capture_output=True,
