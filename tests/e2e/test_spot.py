@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from policy.mix import Mix
-from testbed import objects, pytest_plugin
+from testbed import bed, objects, pytest_plugin
 from testbed.bed import ControlPlane
 from testbed.binaries import Binaries
 from testbed.waiting import eventually
@@ -20,6 +20,7 @@ SPOT = tuple(f"t-spot-{number}" for number in range(5))
 ON_DEMAND = tuple(f"t-on-demand-{number}" for number in range(5))
 WEB = Mix(70)
 KEPT = Mix(100, 2)
+NOTICE = {"key": "aws-node-termination-handler/spot-itn", "value": "notice", "effect": "NoSchedule"}
 FULL = {"cpu": "7500m", "memory": "64Mi", "nodeSelector": {objects.CAPACITY: "spot"}}
 """One such pod leaves no room on a spot node for any of ours."""
 
@@ -217,6 +218,39 @@ def test_ten_minutes_without_room_then_back_and_not_to_and_fro(scene: Scene) -> 
     allow(scene, "LoadBalancing")
     scene.passes()
     assert scene.sides("web") == {"spot": replicas}, "spot is fuller than all other nodes, and that is meant"
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(600)
+def test_after_an_interruption_pods_rest_before_they_go_back(scene: Scene) -> None:
+    """All spot nodes are taken away and new ones come at once: nobody returns before the cool-down is over."""
+    create(scene, "web", 6)
+    assert scene.sides("web") == {"spot": 6}
+
+    def configure(cool_down: str) -> None:
+        own = {"SpotReclaim": {"minStay": "0s", "coolDown": cool_down}}
+        limits = {"minPodAge": "0s", "perWorkload": 10}
+        scene.configure("SpotInterruption", "SpotReclaim", strategies=own, limits=limits)
+
+    configure("1h")
+    for name in SPOT:
+        scene.kube.patch("nodes", name, {"spec": {"taints": [NOTICE]}})
+    eventually(
+        lambda: (scene.sides("web"), scene.open_moves()),
+        until=lambda it: it == ({"on-demand": 6}, []),
+        timeout=PATIENCE_SECONDS,
+        what="all pods off spot",
+    )
+    for name in SPOT:
+        scene.kube.delete("nodes", name)
+    bed.add_nodes(scene.kube, objects.pool("t-", on_demand=0, spot=len(SPOT)))
+    refused = sum(scene.measured("spotshift_refusals_total").values())
+    scene.passes(6)
+    assert scene.moved("web") == {"SpotInterruption": 6}
+    assert sum(scene.measured("spotshift_refusals_total").values()) > refused, "they are told why"
+    configure("1s")
+    back(scene, 6)
+    assert scene.moved("web") == {"SpotInterruption": 6, "SpotReclaim": 6}
 
 
 @pytest.mark.campaign
