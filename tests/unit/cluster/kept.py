@@ -26,7 +26,7 @@ class Lines:
 
 
 class Kept:
-    """A source that is one collection in memory. It lists by streaming, and may not exist."""
+    """A source that is one collection in memory. It lists in a page or by streaming, and may not exist."""
 
     def __init__(self, resource: Resource, decoder: Decoder[Any]) -> None:
         self.name = resource.plural
@@ -56,7 +56,12 @@ class Kept:
             stream.close()
 
     def pages(self) -> Iterator[Page[Any]]:
-        raise AssertionError("this one streams")
+        if not self.exists:
+            raise errors.NotFound("no such resource", status=404)
+        there: dict[tuple[str, str], Any] = {}
+        for kind, item in map(self.decode, self._events):
+            there[item.metadata.key] = None if kind == "DELETED" else item
+        yield Page(tuple(filter(None, there.values())), "", str(self._version), first=True)
 
     @contextmanager
     def watch(self, version: str, *, initial: bool, timeout_seconds: int, read_timeout: float) -> Iterator[Lines]:
@@ -68,6 +73,10 @@ class Kept:
             end = {"metadata": {"resourceVersion": str(self._version), "annotations": notes}}
             for line in (*self._events, json.dumps({"type": "BOOKMARK", "object": end}).encode()):
                 stream.words.put(line)
+        else:  # what happened since the list
+            for line in self._events:
+                if int(json.loads(line)["object"]["metadata"]["resourceVersion"]) > int(version):
+                    stream.words.put(line)
         self._open.append(stream)
         yield stream
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ META = {"resourceVersion": "7", "continue": "next"}
 class Numbered(Part, frozen=True):
     """Something that not every object is."""
 
-    metadata: dict[str, Any]
+    metadata: Mapping[str, Any] = {}
     number: int = 0
 
 
