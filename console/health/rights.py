@@ -65,6 +65,7 @@ DESCHEDULER: Final[Table] = {
 WEBHOOK: Final[Table] = {
     ("", "namespaces"): "get list watch",
     ("", "nodes"): "get list watch",
+    ("", "pods"): "list watch",
     ("apps", "deployments"): "get list watch",
     ("apps", "replicasets"): "get list watch",
     ("apps", "statefulsets"): "get list watch",
