@@ -23,7 +23,7 @@ from cluster.tokens import Anonymous, Credentials, FileToken, expiry_sentence
 if TYPE_CHECKING:
     from kubernetes.client.configuration import Configuration
 
-POOL_SIZE = 48
+POOL_SIZE = 64
 """Idle connections kept: a watch per resource, the workers of the migrator and those for urgent moves, with room."""
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 

@@ -4,12 +4,14 @@ A node that is being lost brings dozens of moves at once, each of several reques
 the first pod would leave after the last move was written down. So a request goes before all those of moves that are
 less far, and the ordinary threads, which are few so as to spare the API server, are left to ordinary moves.
 
-Evictions against one disruption budget go one after the other: the API server writes to the budget with each, and
-whoever comes second at the same moment is made to wait there for half a second at a time.
+Evictions have threads of their own, and more of them: the API server writes to the budget of the pod with each, and
+whoever comes at the same moment as another, such as the controller that counts, is made to wait there for half a
+second at a time. For the same reason our own evictions against one budget go one after the other.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import queue
 import threading
@@ -19,9 +21,10 @@ from concurrent.futures import Executor, Future
 from enum import IntEnum
 from typing import Any, Final
 
-THREADS: Final = 8
-"""With fewer, an API server that takes its time is waited for; with more, the first eviction shares it with too many
-other requests."""
+EVICTING: Final = 16
+"""Threads for evictions and cordons: they mostly wait for the API server, not with it."""
+PREPARING: Final = 6
+"""Threads for all the rest. With more, the first eviction would share the API server with too many others."""
 
 
 class Rank(IntEnum):
@@ -39,17 +42,21 @@ class Rank(IntEnum):
 
 Job = Callable[[], None]
 Entry = tuple[int, int, Job | None]
+Line = queue.PriorityQueue[Entry]
 
 
 class Crew:
     """Start it with the first piece of work; the threads end with the process, or when `stop` is called."""
 
-    def __init__(self, threads: int = THREADS) -> None:
-        self._jobs: queue.PriorityQueue[Entry] = queue.PriorityQueue()
+    def __init__(self, evicting: int = EVICTING, preparing: int = PREPARING) -> None:
+        self._evictions: Line = queue.PriorityQueue()
+        self._rest: Line = queue.PriorityQueue()
         self._numbers = itertools.count()
-        self._threads = [
-            threading.Thread(target=self._work, name=f"hurry-{it}", daemon=True) for it in range(threads)
-        ]
+        lines = [self._evictions] * evicting + [self._rest] * preparing
+        self._lines = {
+            threading.Thread(target=self._work, args=(line,), name=f"hurry-{number}", daemon=True): line
+            for number, line in enumerate(lines)
+        }
         self._lock = threading.Lock()
         self._started = False
         self._behind: dict[Hashable, deque[tuple[Rank, Job]]] = {}
@@ -64,14 +71,18 @@ class Crew:
         with self._lock:
             if not self._started:
                 self._started = True
-                for thread in self._threads:
+                for thread in self._lines:
                     thread.start()
             if alone is not None and alone in self._behind:
                 self._behind[alone].append((rank, job))
                 return
             if alone is not None:
                 self._behind[alone] = deque()
-        self._jobs.put((rank, next(self._numbers), job if alone is None else self._followed(job, alone)))
+        self._enqueue(rank, job if alone is None else self._followed(job, alone))
+
+    def _enqueue(self, rank: Rank, job: Job) -> None:
+        line = self._evictions if rank is Rank.EVICT else self._rest
+        line.put((rank, next(self._numbers), job))
 
     def _followed(self, job: Job, alone: Hashable) -> Job:
         """The work, and after it whoever waited for its end."""
@@ -83,7 +94,7 @@ class Crew:
                     del self._behind[alone]
                     return
                 rank, following = self._behind[alone].popleft()
-            self._jobs.put((rank, next(self._numbers), self._followed(following, alone)))
+            self._enqueue(rank, self._followed(following, alone))
 
         return run
 
@@ -92,17 +103,16 @@ class Crew:
         with self._lock:
             for waiting in self._behind.values():
                 waiting.clear()
-        while True:
-            try:
-                self._jobs.get_nowait()
-            except queue.Empty:
-                break
-        for _ in self._threads:
-            self._jobs.put((Rank.STOP, next(self._numbers), None))
+        for line in (self._evictions, self._rest):
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    line.get_nowait()
+        for line in self._lines.values():
+            line.put((Rank.STOP, next(self._numbers), None))
 
-    def _work(self) -> None:
+    def _work(self, line: Line) -> None:
         while True:
-            _, _, job = self._jobs.get()
+            _, _, job = line.get()
             if job is None:
                 return
             job()

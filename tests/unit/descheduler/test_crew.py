@@ -8,28 +8,28 @@ from testbed.waiting import eventually
 
 
 def test_the_most_urgent_goes_first() -> None:
-    crew, done = Crew(threads=1), queue.SimpleQueue[str]()
+    crew, done = Crew(preparing=1), queue.SimpleQueue[str]()
     begun, go = threading.Event(), threading.Event()
 
     def hold() -> None:
         begun.set()
         go.wait(10)
 
-    crew.at(Rank.EVICT).submit(hold)
+    crew.at(Rank.FOLLOW).submit(hold)
     assert begun.wait(10)
-    for rank in (Rank.FOLLOW, Rank.CREATE, Rank.EVICT, Rank.MARK):
+    for rank in (Rank.FOLLOW, Rank.CREATE, Rank.MARK):
         for turn in ("first", "second"):
             crew.at(rank).submit(done.put, f"{rank.name} {turn}")
+    crew.at(Rank.EVICT).submit(done.put, "eviction")
+    assert done.get(timeout=10) == "eviction", "which waits for nothing of that"
     go.set()
-    order = [done.get(timeout=10) for _ in range(8)]
-    assert order == [
-        f"{rank} {turn}" for rank in ("EVICT", "MARK", "CREATE", "FOLLOW") for turn in ("first", "second")
-    ]
+    order = [done.get(timeout=10) for _ in range(6)]
+    assert order == [f"{rank} {turn}" for rank in ("MARK", "CREATE", "FOLLOW") for turn in ("first", "second")]
     crew.stop()
 
 
 def test_after_the_end_nothing_is_begun() -> None:
-    crew, done = Crew(threads=2), queue.SimpleQueue[str]()
+    crew, done = Crew(evicting=2), queue.SimpleQueue[str]()
     begun, go = threading.Semaphore(0), threading.Event()
 
     def hold() -> None:
@@ -50,8 +50,8 @@ def test_after_the_end_nothing_is_begun() -> None:
 
 
 def test_work_that_fails_does_not_take_its_thread_along() -> None:
-    crew, done = Crew(threads=1), queue.SimpleQueue[str]()
-    failed = crew.at(Rank.EVICT).submit(int, "nonsense")
+    crew, done = Crew(preparing=1), queue.SimpleQueue[str]()
+    failed = crew.at(Rank.MARK).submit(int, "nonsense")
     crew.at(Rank.FOLLOW).submit(done.put, "next")
     assert done.get(timeout=10) == "next"
     assert isinstance(failed.exception(10), ValueError)
@@ -59,7 +59,7 @@ def test_work_that_fails_does_not_take_its_thread_along() -> None:
 
 
 def test_what_only_one_may_touch_is_done_by_one_at_a_time() -> None:
-    crew, done = Crew(threads=4), queue.SimpleQueue[str]()
+    crew, done = Crew(evicting=4), queue.SimpleQueue[str]()
     inside, most = threading.Semaphore(1), threading.Event()
 
     def touch(name: str) -> None:
@@ -78,7 +78,7 @@ def test_what_only_one_may_touch_is_done_by_one_at_a_time() -> None:
 
 
 def test_others_pass_by_who_waits_for_the_end_of_another() -> None:
-    crew, done = Crew(threads=2), queue.SimpleQueue[str]()
+    crew, done = Crew(evicting=2), queue.SimpleQueue[str]()
     begun, go = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -88,7 +88,7 @@ def test_others_pass_by_who_waits_for_the_end_of_another() -> None:
     crew.at(Rank.EVICT, alone="one").submit(hold)
     assert begun.wait(10)
     crew.at(Rank.EVICT, alone="one").submit(done.put, "waits")
-    crew.at(Rank.FOLLOW, alone="other").submit(done.put, "passes")
+    crew.at(Rank.EVICT, alone="other").submit(done.put, "passes")
     assert done.get(timeout=10) == "passes"
     go.set()
     assert done.get(timeout=10) == "waits"
