@@ -1,4 +1,5 @@
-"""`make demo`: a control plane, the product in it, and a live picture of what it does to new pods and to full nodes.
+"""`make demo`: a control plane, the product in it, and a live picture of what it does to new pods, to full nodes and
+to the pods of nodes that are taken away.
 
 It always works on a control plane of its own and never looks at a KUBECONFIG of yours.
 """
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from testbed import bed, install, levelling, objects, picture
+from testbed import bed, install, levelling, losing, objects, picture
 from testbed.api import Api, Object
 from testbed.binaries import Binaries
 from testbed.objects import CAPACITY
@@ -58,7 +59,7 @@ def _play(home: Path, binaries: Binaries, console: Console, pause_seconds: float
     time.sleep(pause_seconds)
     console.print(f"{ready} of {2 * REPLICAS} pods are Running and Ready.")
     failed = _conclude(client.list("nodes"), pods, console)
-    return failed or levelling.play(client, console)
+    return failed or levelling.play(client, console) or losing.play(client, console, WEB)
 
 
 def _tell(console: Console, line: str) -> None:

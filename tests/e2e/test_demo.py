@@ -56,6 +56,8 @@ def test_runs_through_without_a_terminal(tmp_path: Path) -> None:
     before, after, moves, on_target = map(int, levelled.groups())
     assert (before, moves) == (75, on_target)
     assert after <= 42, "what 20 % over the mean is here"
+    assert re.search(r"All 34 pods are Ready on on-demand nodes [\d.]+ s after the notice", done.stdout)
+    assert "12 of 12 pods of deployment/web are back on spot" in done.stdout
     assert "\x1b[" not in done.stdout, "no control characters in a log"
     assert demo_processes(tmp_path) == []
 
