@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from cluster.client import Client
 from console import door, installation
 from console.door import Door
 from console.installation import InForce, Leader
 from descheduler import listing
-from descheduler.gathered import Gathered
+from descheduler.gathered import Gap, Gathered
 from descheduler.state import ClusterState
+from descheduler.usage import Samples
 from policy import keys
 from policy.keys import Keys
 from policy.settings import Settings
@@ -66,4 +68,28 @@ def take(door_: Door, now: datetime, *, system: str, file: Path | None = None) -
         installation.leader(client, system),
         door.is_installed(client),
         now,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What no watch tells, as of when it was asked for; replaced as a whole."""
+
+    in_force: InForce
+    leader: Leader | str
+    usage: Samples | None
+    installed: bool
+
+    def look(self, state: ClusterState, gaps: tuple[Gap, ...], now: datetime) -> Look:
+        """The cluster of a state that is kept by watches."""
+        return Look(Gathered(state, 0, gaps, self.usage), self.in_force, self.leader, self.installed, now)
+
+
+def around(client: Client, *, system: str, file: Path | None = None) -> Around:
+    """Ask for it. Raises ApiError if the cluster does not answer."""
+    return Around(
+        installation.settings(client, system, file),
+        installation.leader(client, system),
+        listing.usage(client),
+        door.is_installed(client),
     )

@@ -11,19 +11,16 @@ from rich.console import Group
 from rich.live import Live as Screen
 
 from cluster import errors
-from console import door, following, installation, look, screen
+from console import following, look, screen
 from console.door import Unusable
 from console.ending import Ending
-from console.installation import InForce, Leader
-from console.look import Look
+from console.look import Around, Look
 from console.session import Session
 from console.views import move_list, node_list, overview
 from console.views.node_list import Seen
-from descheduler import listing
-from descheduler.gathered import Gap, Gathered
+from descheduler.gathered import Gap
 from descheduler.state import ClusterState
 from descheduler.tables import Table
-from descheduler.usage import Samples
 
 HEAD: Final = 8
 """Lines above the tables."""
@@ -90,21 +87,11 @@ def _nodes(seen: Look, nodes: Sequence[Seen], summary: str, spare: int | None) -
 
 
 @dataclass(slots=True)
-class _Around:
-    """What is asked for beside the watches, now and then; replaced as a whole by the thread that asks."""
-
-    in_force: InForce
-    leader: Leader | str
-    usage: Samples | None
-    installed: bool
-
-
-@dataclass(slots=True)
 class _Painter:
     """Makes a picture on the thread that owns the state, which stands still meanwhile."""
 
     session: Session
-    around: _Around
+    around: Around
     gaps: tuple[Gap, ...]
     height: int
     picture: Group | None = None
@@ -112,9 +99,7 @@ class _Painter:
 
     def turn(self, state: ClusterState) -> float:
         """One picture; and when to make the next if nothing changes."""
-        around = self.around
-        gathered = Gathered(state, 0, self.gaps, around.usage)
-        seen = Look(gathered, around.in_force, around.leader, around.installed, self.session.now)
+        seen = self.around.look(state, self.gaps, self.session.now)
         self.picture = screen.drawn(_pages(seen, rows=self.height))
         self.ready.set()
         return float(self.session.options.interval.total_seconds())
@@ -154,11 +139,6 @@ def _paint(session: Session, painter: _Painter, window: Screen) -> None:
                     continue  # the picture grows old and says so by its ages; the watches go on by themselves
 
 
-def _ask(session: Session) -> _Around:
-    client, options = session.door.client, session.options
-    return _Around(
-        installation.settings(client, options.system_namespace, options.settings),
-        installation.leader(client, options.system_namespace),
-        listing.usage(client),
-        door.is_installed(client),
-    )
+def _ask(session: Session) -> Around:
+    options = session.options
+    return look.around(session.door.client, system=options.system_namespace, file=options.settings)

@@ -7,37 +7,24 @@ asked for now and then by another one.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import Final
 
 from cluster import errors
 from cluster.client import Client
 from cluster.runtime import Runtime
-from console import door, following, installation
-from console.installation import InForce, Leader
-from console.look import Look
+from console import following, look
+from console.look import Around
 from console.web.board import Board
 from console.web.picture import Painter
-from descheduler import listing, plan
-from descheduler.gathered import Gap, Gathered
+from descheduler import plan
+from descheduler.gathered import Gap
 from descheduler.state import ClusterState
 from descheduler.sync import Live
-from descheduler.usage import Samples
 from telemetry.catalogue import Log
 
 ASK_SECONDS: Final = 5.0
 AT_REST_SECONDS: Final = 5.0
 """Between two pictures while nothing changes: the plots go on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Around:
-    """What is asked for; replaced as a whole."""
-
-    in_force: InForce
-    leader: Leader | str
-    usage: Samples | None
-    installed: bool
 
 
 class Watcher:
@@ -80,9 +67,8 @@ class Watcher:
         self._painted_at = now
         around = self._around
         settings, at = around.in_force.settings, self._runtime.wall()
-        gathered = Gathered(state, 0, self._gaps, around.usage)
-        look = Look(gathered, around.in_force, around.leader, around.installed, at)
-        self._board.hang(self._painter.paint(look, plan.make(state, settings, at, around.usage)))
+        made = plan.make(state, settings, at, around.usage)
+        self._board.hang(self._painter.paint(around.look(state, self._gaps, at), made))
         return AT_REST_SECONDS
 
     def _keep_asking(self) -> None:
@@ -98,9 +84,4 @@ class Watcher:
                 self._live.configure(found.in_force.settings)
 
     def _ask(self) -> Around:
-        return Around(
-            installation.settings(self._client, self._system),
-            installation.leader(self._client, self._system),
-            listing.usage(self._client),
-            door.is_installed(self._client),
-        )
+        return look.around(self._client, system=self._system)
