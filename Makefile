@@ -13,6 +13,8 @@ READY := $(VENV)/.ready
 BROKEN := $(shell [ -x $(PY) ] || echo broken)
 # Tests wait on a cluster more than they compute, so four workers suit two cores.
 WORKERS ?= 4
+# They share those cores with each other's control planes, so each waits longer before it gives up.
+test integration e2e campaigns: export SPOTSHIFT_PATIENCE ?= 3
 PYTEST := $(PY) -m pytest
 # A worker that is done takes tests from one that is not: the slow ones start whole control planes.
 PARALLEL := -n $(WORKERS) --dist worksteal

@@ -1,5 +1,6 @@
 """Wait for a condition instead of for a time, and tell what was seen last when it does not come."""
 
+import os
 import pprint
 import time
 from collections.abc import Callable
@@ -10,6 +11,14 @@ from testbed.api import ApiError
 T = TypeVar("T")
 SHOWN = 2000
 """Characters of the last state in a failure message: a screenful."""
+
+PATIENCE = float(os.environ.get("SPOTSHIFT_PATIENCE", "1"))
+"""How many times longer to wait where several tests share the processors: `make test` sets it."""
+
+
+def patient(seconds: float) -> float:
+    """So many seconds of a machine that does nothing else."""
+    return seconds * PATIENCE
 
 
 class NeverCame(AssertionError):
@@ -26,8 +35,10 @@ def eventually(
 ) -> T:
     """Call `probe` until `until` likes what it returns, and return that.
 
-    An assertion or an API error inside `probe` counts as "not yet": the thing may still be on its way.
+    The time is that of an idle machine, see `patient`. An assertion or an API error inside `probe` counts as
+    "not yet": the thing may still be on its way.
     """
+    timeout = patient(timeout)
     deadline = time.monotonic() + timeout
     while True:
         try:
