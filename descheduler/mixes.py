@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from cluster.objects import Pod
 from descheduler.guards.case import Case, Context
+from descheduler.node_state import Key
 from descheduler.workload import Workload
 from policy.capacity import CapacityType
 from policy.mix import Mix
-from policy.placement import Metadata
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,10 @@ def find(context: Context) -> Iterator[Mixed]:
     and what comes is decided pod by pod at admission, and is looked at when it is over.
     """
     found: dict[str, tuple[Workload, Mix]] = {}
-    for pods in context.state.by_owner.values():
+    for pods in _may_ask(context):
         pod = next(iter(pods.values()))
         workload = context.state.workload(pod)
-        if workload is not None and workload.uid not in found and _may_ask(pod, workload, context):
+        if workload is not None and workload.uid not in found:
             wanted = Case(pod, context).mix
             if wanted is not None:
                 found[workload.uid] = (workload, wanted)
@@ -84,22 +84,17 @@ def _mixed(workload: Workload, wanted: Mix, pods: Sequence[Pod], context: Contex
     )
 
 
-def _may_ask(pod: Pod, workload: Workload, context: Context) -> bool:
-    """Cheap, for it is asked of every owner in the cluster, and most ask for nothing."""
-    defaults = context.settings.placement
+def _may_ask(context: Context) -> Iterable[Mapping[Key, Pod]]:
+    """The pods of each owner of which somebody may have asked for a mix. Most owners in a cluster ask for nothing."""
+    state, asked, defaults = context.state, context.state.mixing, context.settings.placement
     if defaults.spot_percentage is not None or defaults.min_on_demand is not None:
-        return True
-    owner = pod.metadata.controller
-    direct = context.state.controllers.get(owner.uid) if owner is not None else None
-    namespace = context.state.namespaces.get(pod.metadata.namespace)
-    levels: tuple[Metadata | None, ...] = (
-        pod.metadata,
-        workload,
-        direct,
-        namespace.metadata if namespace is not None else None,
-    )
-    wanted = context.keys.spot_percentage, context.keys.min_on_demand
-    return any(key in level.annotations for level in levels if level is not None for key in wanted)
+        return state.by_owner.values()
+    owners = set(asked.controllers)
+    for uid in asked.controllers:
+        owners |= state.replica_sets.get(uid, set())
+    owners |= {_owner(state.pods[key]) for key in asked.pods}
+    owners |= {_owner(pod) for name in asked.namespaces for pod in state.by_namespace.get(name, {}).values()}
+    return [state.by_owner[uid] for uid in owners if uid in state.by_owner]
 
 
 def _owner(pod: Pod) -> str:

@@ -30,6 +30,7 @@ from cluster.objects import (
     StorageClass,
 )
 from descheduler import demand, selectors, signs, workload
+from descheduler.mix_index import MixIndex
 from descheduler.moving import Moving
 from descheduler.node_state import Key, NodeState
 from descheduler.repelling import Repelling
@@ -79,6 +80,8 @@ class ClusterState:
         """By UID of the controlling owner."""
         self.repelling = Repelling()
         """On a node, with required anti-affinity: they keep others away."""
+        self.mixing = MixIndex(self._keys)
+        """Who asks for a mix of spot and on-demand."""
         self.namespaces: dict[str, Namespace] = {}
         self.controllers: dict[str, Workload] = {}
         """Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs by UID."""
@@ -171,6 +174,7 @@ class ClusterState:
             self._keep(new, key)
 
     def _refresh(self, pod: Pod, key: Key) -> None:
+        self.mixing.pod(key, pod.metadata.annotations)
         self.by_namespace[key[0]][key] = pod
         owner = pod.metadata.controller
         if owner is not None:
@@ -181,6 +185,7 @@ class ClusterState:
         self.nodes[pod.node_name].refresh(key, pod)
 
     def _keep(self, pod: Pod, key: Key) -> None:
+        self.mixing.pod(key, pod.metadata.annotations)
         self.by_namespace.setdefault(key[0], {})[key] = pod
         owner = pod.metadata.controller
         if owner is not None:
@@ -192,6 +197,7 @@ class ClusterState:
         self.repelling.add(pod)
 
     def _drop(self, pod: Pod, key: Key) -> None:
+        self.mixing.pod(key, None)
         self.pending.pop(key, None)
         _discard(self.by_namespace, key[0], key)
         owner = pod.metadata.controller
@@ -225,14 +231,24 @@ class ClusterState:
         if found.node is None and not found.pods:
             del self.nodes[name]
 
+    def _namespace(self, old: Namespace | None, new: Namespace | None) -> None:
+        if new is not None:
+            self.namespaces[new.metadata.name] = new
+            self.mixing.namespace(new.metadata.name, new.metadata.annotations)
+        elif old is not None:
+            self.namespaces.pop(old.metadata.name, None)
+            self.mixing.namespace(old.metadata.name, None)
+
     def _controller(self, old: Controller | None, new: Controller | None) -> None:
         if old is not None:
             self.controllers.pop(old.metadata.uid, None)
+            self.mixing.controller(old.metadata.uid, None)
             self._unlink(old)
         if new is not None:
             kind = type(new).__name__
             api_version = "batch/v1" if kind == "Job" else "apps/v1"
             self.controllers[new.metadata.uid] = workload.known(kind, api_version, new)
+            self.mixing.controller(new.metadata.uid, new.metadata.annotations)
             self._link(new)
 
     def _link(self, item: Controller) -> None:
@@ -302,7 +318,7 @@ _APPLY: Final[dict[type, Callable[[ClusterState, Any, Any], None]]] = {
     DaemonSet: ClusterState._controller,  # noqa: SLF001
     Job: ClusterState._controller,  # noqa: SLF001
     PodDisruptionBudget: ClusterState._budget,  # noqa: SLF001
-    Namespace: _by_name("namespaces"),
+    Namespace: ClusterState._namespace,  # noqa: SLF001
     HorizontalPodAutoscaler: _by_key("autoscalers"),
     PersistentVolumeClaim: _by_key("claims"),
     PersistentVolume: _by_name("volumes"),

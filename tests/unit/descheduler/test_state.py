@@ -8,6 +8,8 @@ from descheduler.state import ClusterState
 from policy.settings import Settings
 from tests.unit.descheduler import build
 
+ASKS = "scheduler.alpha.kubernetes.io/spot-percentage"
+
 
 def contents(state: ClusterState) -> object:
     """Everything in a state that can be compared."""
@@ -21,6 +23,8 @@ def contents(state: ClusterState) -> object:
         sorted(state.controllers),
         {uid: sorted(sets) for uid, sets in state.replica_sets.items()},
         {name: sorted(budgets) for name, budgets in state.budgets.items()},
+        sorted(state.namespaces),
+        (sorted(state.mixing.pods), sorted(state.mixing.controllers), sorted(state.mixing.namespaces)),
     )
 
 
@@ -107,7 +111,7 @@ def test_any_history_ends_like_a_fresh_start(seed: int) -> None:
     alive: dict[tuple[str, str], object] = {}
     for _ in range(400):
         name = f"o{rng.randrange(40)}"
-        kind = rng.choice(("pod", "pod", "pod", "node", "replicaset", "budget"))
+        kind = rng.choice(("pod", "pod", "pod", "node", "replicaset", "budget", "namespace"))
         new = None if rng.random() < 0.3 else _some(rng, kind, name)
         old = alive.pop((kind, name), None)
         if old is None and new is None:
@@ -121,12 +125,18 @@ def test_any_history_ends_like_a_fresh_start(seed: int) -> None:
     assert contents(state) == contents(ClusterState(Settings()))
 
 
+def _asks(rng: random.Random) -> dict[str, dict[str, str]]:
+    return {"annotations": {ASKS: "70"}} if rng.random() < 0.2 else {}
+
+
 def _some(rng: random.Random, kind: str, name: str) -> object:
     if kind == "node":
         return build.node(name, cpu=str(rng.randint(1, 8)))
     if kind == "replicaset":
         above = [build.owner("Deployment", f"d{rng.randrange(4)}")] if rng.random() < 0.8 else []
-        return build.thing("ReplicaSet", name, metadata={"ownerReferences": above})
+        return build.thing("ReplicaSet", name, metadata={"ownerReferences": above, **_asks(rng)})
+    if kind == "namespace":
+        return build.thing("Namespace", name, "", metadata=_asks(rng))
     if kind == "budget":
         return build.budget(name, allowed=1, labels={"app": name}, namespace=f"n{int(name[1:]) % 3}")
     anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}}
@@ -137,6 +147,7 @@ def _some(rng: random.Random, kind: str, name: str) -> object:
         cpu=f"{rng.choice((100, 250, 900))}m",  # few, so that many changes leave the spec as it is
         spec={"affinity": anti} if rng.random() < 0.2 else None,
         status={"phase": rng.choice(("Running", "Running", "Failed"))},
+        annotations={ASKS: "70"} if rng.random() < 0.2 else None,
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -64,6 +65,28 @@ def sides(objects: Sequence[Any], chosen: Settings | None = None) -> dict[str, i
 )
 def test_just_as_many_move_as_are_off(objects: list[Any], expected: dict[str, int]) -> None:
     assert sides(objects) == expected
+
+
+def level(kind: str, share: int | None) -> list[Any]:
+    """Ten pods on spot, and one object that asks for a mix, or does not."""
+    asks = {"annotations": {f"{PREFIX}spot-percentage": str(share)}} if share is not None else {}
+    scene = [*NODES, build.thing("Namespace", "default", ""), *deployment("web", SPOT * 3, cpu="10m")]
+    return [_with(it, asks) if type(it).__name__ == kind else it for it in scene]
+
+
+def _with(item: Any, metadata: dict[str, Any]) -> Any:
+    return msgspec.structs.replace(item, metadata=msgspec.structs.replace(item.metadata, **metadata))
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Deployment", "Namespace"])
+def test_asked_for_and_taken_back_at_every_level(kind: str) -> None:
+    asked, silent = level(kind, 0), level(kind, None)
+    state = build.state(*silent, settings=policy())
+    for befores, afters, expected in ((silent, asked, 9), (asked, silent, 0)):
+        for old, new in zip(befores, afters, strict=True):
+            if old is not new:
+                state.apply(old, new)
+        assert len(plan.make(state, policy(), NOW).moves) == expected
 
 
 @given(st.integers(0, 15), st.integers(0, 15), st.integers(0, 100), st.integers(0, 5))
