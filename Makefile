@@ -14,7 +14,7 @@ BROKEN := $(shell [ -x $(PY) ] || echo broken)
 # Tests wait on a cluster more than they compute, so four workers suit two cores.
 WORKERS ?= 4
 # They share those cores with each other's control planes, so each waits longer before it gives up.
-test integration e2e campaigns: export SPOTSHIFT_PATIENCE ?= 3
+test coverage integration e2e campaigns: export SPOTSHIFT_PATIENCE ?= 3
 PYTEST := $(PY) -m pytest
 # A worker that is done takes tests from one that is not: the slow ones start whole control planes.
 PARALLEL := -n $(WORKERS) --dist worksteal
@@ -31,12 +31,15 @@ DOCKER ?= docker
 KUBECTL ?= kubectl
 KIND_CLUSTER ?= spotshift
 
-.PHONY: help test check unit integration e2e demo up down plugin bench browser campaigns fmt docs lock binaries clean manifests chart image kind-load uninstall
+.PHONY: help test coverage check unit integration e2e demo up down plugin bench browser campaigns fmt docs lock binaries clean manifests chart image kind-load uninstall
 
 help:  ## Print every target with one sentence.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: check binaries browser  ## Run everything: checks, unit, integration and end-to-end tests (what CI runs).
+	$(PYTEST) tests $(PARALLEL) -m "not campaign"
+
+coverage: binaries browser  ## Run everything under coverage, which takes half as long again, and show what no test reaches.
 	$(PYTEST) tests $(PARALLEL) -m "not campaign" --cov --cov-report=term:skip-covered
 
 check: $(READY)  ## Check format, lint, types and import contracts; change nothing.

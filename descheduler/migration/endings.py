@@ -1,9 +1,15 @@
-"""How a move ends, and times as its status holds them.   Values only."""
+"""How a move ends, and times as its status holds them.   Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, Final
+
+from descheduler.migration.actions import Write
+
+MESSAGE: Final = 1024
+"""Characters of a message; the rest would only be cut off by whoever shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,3 +23,16 @@ class Ending:
 def text_of(at: datetime) -> str:
     """A time as the status holds it."""
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def time_of(text: object) -> datetime | None:
+    """What the status holds, if it is a time."""
+    return datetime.fromisoformat(text) if isinstance(text, str) else None
+
+
+def end(phase: str, message: str, now: datetime, **more: Any) -> Write:
+    """Write down how it ended; what it left in the cluster is cleared away after that."""
+    event = {"Completed": "MoveCompleted", "Failed": "MoveFailed", "Cancelled": "MoveCancelled"}[phase]
+    return Write(
+        {"phase": phase, "message": message[:MESSAGE], "finishedAt": text_of(now), **more}, event=f"{event} {message}"
+    )

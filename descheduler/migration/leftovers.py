@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from cluster.objects import Pod
-from descheduler.migration import machine
+from descheduler.migration import machine, marking
 from descheduler.migration.actions import MarkPod, MarkWorkload
 from descheduler.state import ClusterState
 from policy import values
@@ -34,19 +33,12 @@ def find(state: ClusterState, keys: Keys) -> Iterator[Leftover]:
         if labels.get(keys.migration_status) not in UNFINISHED or meta.deletion_timestamp is not None:
             continue
         if (meta.namespace, labels.get(keys.migration_id, "")) not in ids:
-            yield meta.namespace, _unmarked(pod, keys)
+            yield meta.namespace, marking.bare(pod, keys)
     workloads = {
         it.status.resolved.workload.uid
         for it in alive
         if it.status.resolved is not None and it.status.resolved.workload is not None
     }
     for found in state.controllers.values():
-        if keys.moving in found.labels and found.kind in machine.MARKED and found.uid not in workloads:
+        if keys.moving in found.labels and found.kind in marking.MARKED and found.uid not in workloads:
             yield found.namespace, MarkWorkload(found.kind, found.name, found.uid, None)
-
-
-def _unmarked(pod: Pod, keys: Keys) -> MarkPod:
-    meta = pod.metadata
-    labels = {key: None for key in keys.migration_labels if key in meta.labels}
-    annotations = {key: None for key in keys.migration_annotations if key in meta.annotations}
-    return MarkPod(meta.name, meta.uid, labels, annotations)

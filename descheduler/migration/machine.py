@@ -15,24 +15,23 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from cluster.objects import Pod, PodMigration
-from descheduler.migration import recreate, surge
+from descheduler.migration import arrival, marking, recreate, surge
 from descheduler.migration.actions import (
     Action,
     Adopt,
     Done,
     Evict,
-    MarkPod,
     MarkWorkload,
     Release,
     Wait,
     Write,
     owner_json,
 )
-from descheduler.migration.endings import Ending
+from descheduler.migration.endings import MESSAGE, Ending, end, text_of, time_of
 from descheduler.migration.world import World
 from descheduler.proposal import Mode, Urgency
 from descheduler.reasons import Reason
-from policy import keys, values
+from policy import keys
 from policy.values import MigrationStatus
 
 FINALIZER: Final = keys.FINALIZER
@@ -40,9 +39,6 @@ ENDED: Final = frozenset({"Completed", "Failed", "Cancelled"})
 PAST_EVICTION: Final = frozenset({"AwaitReplacement", "Settle"})
 TURN_PAUSE: Final = timedelta(seconds=1)
 """Between two looks at a move that comes first, if nothing is heard of it."""
-SETTLE_GRACE: Final = timedelta(seconds=10)
-"""How long a replacement may be missing before the workload is asked whether it still wants one: the controller
-needs a moment to see that a pod went away."""
 
 
 def step(migration: PodMigration, world: World, now: datetime) -> Action:
@@ -72,7 +68,7 @@ def _advance_in_mode(migration: PodMigration, world: World, now: datetime) -> Ac
     """Steps that only one mode has. What it changed is taken back by the mode itself before the move ends."""
     called_off = _called_off(migration, world) or _texts(world.objections)
     if migration.status.step == recreate.REMOVE:
-        unmark = _unmark(migration, world)
+        unmark = marking.unmark(migration, world)
         if unmark is not None:
             return unmark
     mode = surge if surge.under_way(migration) else recreate
@@ -80,7 +76,7 @@ def _advance_in_mode(migration: PodMigration, world: World, now: datetime) -> Ac
 
 
 def _ended(found: Action | Ending, now: datetime) -> Action:
-    return _end(found.phase, found.why, now) if isinstance(found, Ending) else found
+    return end(found.phase, found.why, now) if isinstance(found, Ending) else found
 
 
 def is_over(migration: PodMigration) -> bool:
@@ -108,7 +104,7 @@ def failed(migration: PodMigration, world: World, failure: Failure, now: datetim
         if not patient and migration.status.step not in PAST_EVICTION:
             return _give_up(migration, world, failure, now)
     pause = max(settings.retry_backoff * 2 ** min(attempts, LONGEST_PAUSE), failure.retry_after)
-    intent = {**(migration.status.intent or {}), "retryAt": _text(now + pause), "blocked": failure.blocked}
+    intent = {**(migration.status.intent or {}), "retryAt": text_of(now + pause), "blocked": failure.blocked}
     return Write({"attempts": attempts, "message": failure.why[:MESSAGE], "intent": intent})
 
 
@@ -128,10 +124,6 @@ class Failure:
     retry_after: timedelta = timedelta()
 
 
-MARKED: Final = frozenset({"Deployment", "ReplicaSet", "StatefulSet"})
-"""Workloads that say themselves what is being moved."""
-MESSAGE: Final = 1024
-"""Characters of a message; the rest would only be cut off by whoever shows it."""
 LONGEST_PAUSE: Final = 5
 """Doublings of the pause between two attempts: half a minute with the default settings."""
 
@@ -157,7 +149,7 @@ def _ending(migration: PodMigration, world: World, now: datetime) -> Action | No
         phase, why = "Cancelled", _called_off(migration, world) or _texts(world.objections)
     if why and recreate.has_copy(migration):
         return recreate.back(migration, world, Ending(phase, why))
-    return (_unmark(migration, world) or _end(phase, why, now)) if why else None
+    return (marking.unmark(migration, world) or end(phase, why, now)) if why else None
 
 
 def _is_past_eviction(migration: PodMigration, world: World) -> bool:
@@ -176,21 +168,21 @@ def _give_up(migration: PodMigration, world: World, failure: Failure, now: datet
     phase = "Cancelled" if failure.blocked else "Failed"
     if recreate.has_copy(migration):
         return recreate.back(migration, world, Ending(phase, failure.why))
-    if _unmark(migration, world) is None:
-        return _end(phase, failure.why, now)
-    intent = {"action": "GiveUp", "at": _text(now), "ending": phase}
+    if marking.unmark(migration, world) is None:
+        return end(phase, failure.why, now)
+    intent = {"action": "GiveUp", "at": text_of(now), "ending": phase}
     return Write({"holder": world.holder, "message": failure.why[:MESSAGE], "intent": intent})
 
 
 def _take_up(migration: PodMigration, world: World, now: datetime) -> Action:
     called_off = _called_off(migration, world)
     if called_off:
-        return _end("Cancelled", called_off, now)
+        return end("Cancelled", called_off, now)
     source = world.source
     if source is None:
-        return _end("Cancelled", f"there is no pod {migration.spec.pod_ref.name} with that UID", now)
+        return end("Cancelled", f"there is no pod {migration.spec.pod_ref.name} with that UID", now)
     if not source.node_name:
-        return _end("Cancelled", f"pod {source.metadata.name} is not on a node", now)
+        return end("Cancelled", f"pod {source.metadata.name} is not on a node", now)
     target = migration.spec.target_node or world.target
     found = world.workload
     resolved = {
@@ -207,7 +199,7 @@ def _take_up(migration: PodMigration, world: World, now: datetime) -> Action:
         {
             "phase": "InProgress",
             **_first(source, world, now),
-            "startedAt": _text(now),
+            "startedAt": text_of(now),
             "holder": world.holder,
             "resolved": {key: value for key, value in resolved.items() if value is not None},
         },
@@ -224,23 +216,23 @@ def _first(source: Pod, world: World, now: datetime) -> dict[str, Any]:
         return {"step": "Guard"}
     if world.mode is Mode.EVICT:
         return {"step": "Evict", "intent": _to_evict(source, world, now)}
-    return {"step": "Mark", "intent": {"action": "Mark", "at": _text(now)}}
+    return {"step": "Mark", "intent": {"action": "Mark", "at": text_of(now)}}
 
 
 def _guard(_: PodMigration, world: World, now: datetime) -> Action:
     if world.source is None:
-        return _end("Cancelled", "the pod went away before it was evicted", now)
-    return Write({"step": "Mark", "holder": world.holder, "intent": {"action": "Mark", "at": _text(now)}})
+        return end("Cancelled", "the pod went away before it was evicted", now)
+    return Write({"step": "Mark", "holder": world.holder, "intent": {"action": "Mark", "at": text_of(now)}})
 
 
 def _mark(migration: PodMigration, world: World, now: datetime) -> Action:
     source = world.source
     if source is None:
-        return _end("Cancelled", "the pod went away before it was evicted", now)
-    missing = _missing(source, _source_marks(migration, world, MigrationStatus.IN_PROGRESS))
+        return end("Cancelled", "the pod went away before it was evicted", now)
+    missing = marking.missing(source, marking.of_source(migration, world, MigrationStatus.IN_PROGRESS))
     if missing is not None:
         return missing
-    marked = _mark_workload(migration, world)
+    marked = marking.workload(migration, world)
     if marked is not None:
         return marked
     seen = (migration.status.started_at or now) + world.settings.migrations.hint_propagation
@@ -261,16 +253,16 @@ def _begin(migration: PodMigration, source: Pod, world: World, now: datetime) ->
 
 
 def _to_evict(source: Pod, world: World, now: datetime) -> dict[str, Any]:
-    return {"action": "Evict", "at": _text(now), "uid": source.metadata.uid, "known": list(world.young)}
+    return {"action": "Evict", "at": text_of(now), "uid": source.metadata.uid, "known": list(world.young)}
 
 
 def _evict(migration: PodMigration, world: World, now: datetime) -> Action:
     source = world.source
     if source is None or source.metadata.deletion_timestamp is not None:
-        intent = {**(migration.status.intent or {}), "action": "AwaitReplacement", "evictedAt": _text(now)}
+        intent = {**(migration.status.intent or {}), "action": "AwaitReplacement", "evictedAt": text_of(now)}
         intent.pop("retryAt", None)
         return Write({"step": "AwaitReplacement", "holder": world.holder, "intent": intent})
-    missing = _missing(source, _source_marks(migration, world, MigrationStatus.IN_PROGRESS))
+    missing = marking.missing(source, marking.of_source(migration, world, MigrationStatus.IN_PROGRESS))
     if missing is not None:
         return missing if _hurries(world) else Write({"step": "Mark", "holder": world.holder})
     if world.hold:
@@ -297,68 +289,28 @@ def _await_budget(migration: PodMigration, world: World, now: datetime) -> Actio
     return _give_up(migration, world, Failure(world.hold, blocked=True), now)
 
 
-# ---- after it
-
-
-def _await_replacement(migration: PodMigration, world: World, now: datetime) -> Action:
-    found, claimed = world.replacement, migration.status.replacement
-    if found is not None and (
-        claimed is None or claimed.uid != found.metadata.uid or claimed.node != found.node_name
-    ):
-        return Write(_claim(migration, world, found))
-    if found is not None and found.ready:
-        landed = {"onTarget": found.node_name == world.goal} if world.goal else {}
-        return Write({"step": "Settle", "holder": world.holder, **landed})
-    if world.namespace_terminating or (found is None and world.workload is None and _waited(migration, now)):
-        return _end("Cancelled", "the workload was deleted; nothing replaces the pod", now)
-    if found is None and not world.pending and _satisfied(world) and _waited(migration, now):
-        return _end("Completed", "the workload was scaled down meanwhile and needs no replacement", now)
-    late = (_evicted_at(migration) or now) + world.settings.migrations.ready_timeout
-    if late > now:
-        return Wait(late, "the replacement is not Ready yet" if found is not None else "no replacement yet")
-    what = f"replacement {found.metadata.name} is not Ready" if found is not None else "no replacement is on a node"
-    return replace(_end("Failed", f"{what} after {world.settings.migrations.ready_timeout}", now), late=True)
-
-
-def _settle(migration: PodMigration, world: World, now: datetime) -> Action:
-    found = world.replacement
-    if found is not None:
-        missing = _missing(found, _replacement_marks(migration, world, MigrationStatus.COMPLETED))
-        if missing is not None:
-            return missing
-    return _end("Completed", _where(migration), now)
-
-
 _STEPS: Final[dict[str, Callable[[PodMigration, World, datetime], Action]]] = {
     "Guard": _guard,
     "Mark": _mark,
     "Evict": _evict,
-    "AwaitReplacement": _await_replacement,
-    "Settle": _settle,
+    "AwaitReplacement": arrival.await_replacement,
+    "Settle": arrival.settle,
 }
 
 
 # ---- the end
 
 
-def _end(phase: str, message: str, now: datetime, **more: Any) -> Write:
-    """Write down how it ended; what it left in the cluster is cleared away after that."""
-    event = {"Completed": "MoveCompleted", "Failed": "MoveFailed", "Cancelled": "MoveCancelled"}[phase]
-    return Write(
-        {"phase": phase, "message": message[:MESSAGE], "finishedAt": _text(now), **more}, event=f"{event} {message}"
-    )
-
-
 def _clear(migration: PodMigration, world: World) -> Action:
     """Take back every mark of ours that this migration made, then let go of the object."""
     if FINALIZER not in migration.metadata.finalizers:
         return Done()
-    unmark = _unmark(migration, world)
+    unmark = marking.unmark(migration, world)
     if unmark is not None:
         return unmark
     found = world.replacement
     if found is not None and migration.status.phase == "Failed":
-        missing = _missing(found, _replacement_marks(migration, world, MigrationStatus.FAILED))
+        missing = marking.missing(found, marking.of_replacement(migration, world, MigrationStatus.FAILED))
         if missing is not None:
             return missing
     return _release(world)
@@ -371,65 +323,6 @@ def _release(world: World) -> Action:
     return Release()
 
 
-# ---- marks
-
-
-def _source_marks(
-    migration: PodMigration, world: World, status: MigrationStatus
-) -> tuple[dict[str, str], dict[str, str]]:
-    ours = world.keys
-    labels = {ours.migration_id: _id(migration), ours.migration_status: status.value}
-    if migration.spec.strategy:
-        labels[ours.migration_reason] = values.label_for_node(migration.spec.strategy)
-    started = migration.status.started_at
-    return labels, {ours.migration_time: values.format_time(started)} if started is not None else {}
-
-
-def _replacement_marks(
-    migration: PodMigration, world: World, status: MigrationStatus
-) -> tuple[dict[str, str], dict[str, str]]:
-    """What the webhook gave it, and where it was down, all of it: the move can be read from the pod alone."""
-    ours, resolved = world.keys, migration.status.resolved
-    labels, annotations = _source_marks(migration, world, status)
-    if resolved is not None:
-        labels[ours.migrated_from] = values.label_for_node(resolved.source_node)
-        annotations[ours.original_pod] = resolved.pod_uid
-        if world.goal:
-            annotations[ours.migration_target] = world.goal
-    annotations[ours.original_pod_name] = migration.spec.pod_ref.name
-    return labels, annotations
-
-
-def _missing(pod: Pod, marks: tuple[dict[str, str], dict[str, str]]) -> MarkPod | None:
-    meta = pod.metadata
-    labels: dict[str, str | None] = {key: value for key, value in marks[0].items() if meta.labels.get(key) != value}
-    annotations: dict[str, str | None] = {
-        key: value for key, value in marks[1].items() if meta.annotations.get(key) != value
-    }
-    return MarkPod(meta.name, meta.uid, labels, annotations) if labels or annotations else None
-
-
-def _unmark(migration: PodMigration, world: World) -> MarkPod | None:
-    source = world.source
-    if source is None or source.metadata.deletion_timestamp is not None:
-        return None
-    meta = source.metadata
-    if meta.labels.get(world.keys.migration_id) != _id(migration):
-        return None
-    labels = {key: None for key in world.keys.migration_labels if key in meta.labels}
-    annotations = {key: None for key in world.keys.migration_annotations if key in meta.annotations}
-    return MarkPod(meta.name, meta.uid, labels, annotations)
-
-
-def _mark_workload(migration: PodMigration, world: World) -> MarkWorkload | None:
-    workload = world.workload
-    if workload is None or workload.kind not in MARKED or workload.object is None:
-        return None
-    if world.keys.moving in workload.labels:
-        return None
-    return MarkWorkload(workload.kind, workload.name, workload.uid, _id(migration))
-
-
 # ---- small readings
 
 
@@ -437,57 +330,12 @@ def _hurries(world: World) -> bool:
     return world.urgency is Urgency.INTERRUPTION
 
 
-def _id(migration: PodMigration) -> str:
-    return values.label_for_node(migration.metadata.name)
-
-
-def _claim(migration: PodMigration, world: World, found: Pod) -> dict[str, Any]:
-    """The pod is the replacement; and if it took the target of a sibling, that one gets ours."""
-    claim: dict[str, Any] = {
-        "replacement": {"name": found.metadata.name, "uid": found.metadata.uid, "node": found.node_name}
-    }
-    if world.partner:
-        claim["exchange"] = {"migration": world.partner, "targetNode": world.goal}
-    elif migration.status.exchange is not None:
-        claim["exchange"] = None
-    return claim
-
-
-def _where(migration: PodMigration) -> str:
-    landed = migration.status.replacement
-    if landed is None:
-        return "moved"
-    on = "as planned" if migration.status.on_target else "the scheduler's own choice"
-    return f"{landed.name} is Ready on {landed.node}, {on}"
-
-
-def _satisfied(world: World) -> bool:
-    return world.wanted is not None and world.ready >= world.wanted
-
-
-def _waited(migration: PodMigration, now: datetime) -> bool:
-    evicted = _evicted_at(migration)
-    return evicted is not None and now - evicted > SETTLE_GRACE
-
-
 def _retry_at(migration: PodMigration) -> datetime | None:
-    return _time((migration.status.intent or {}).get("retryAt"))
+    return time_of((migration.status.intent or {}).get("retryAt"))
 
 
 def _blocked(migration: PodMigration) -> bool:
     return bool((migration.status.intent or {}).get("blocked"))
-
-
-def _evicted_at(migration: PodMigration) -> datetime | None:
-    return _time((migration.status.intent or {}).get("evictedAt"))
-
-
-def _time(text: object) -> datetime | None:
-    return datetime.fromisoformat(text) if isinstance(text, str) else None
-
-
-def _text(at: datetime) -> str:
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _texts(reasons: tuple[Reason, ...]) -> str:
