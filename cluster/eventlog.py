@@ -102,8 +102,9 @@ class Limits:
     per_object_burst: int = 10
     per_object_seconds: float = 60.0
     """One more new event for the same object after so many seconds."""
-    total_burst: int = 50
-    total_per_second: float = 5.0
+    total_burst: int = 300
+    total_per_second: float = 10.0
+    """For all objects but nodes, which are few and tell of what happens to many pods at once."""
     window: float = 600.0
     """Seconds without a repeat after which a series is over."""
     refresh: float = 30.0
@@ -202,6 +203,8 @@ class EventLog:
         _trim(self._objects, limits.objects)
         if not tokens.take(now, burst=limits.per_object_burst, per_second=1 / limits.per_object_seconds):
             return Drop.OBJECT_LIMIT
+        if subject.kind == "Node":
+            return None
         if self._total is None:
             self._total = _Tokens(limits.total_burst, now)
         if not self._total.take(now, burst=limits.total_burst, per_second=limits.total_per_second):

@@ -19,7 +19,7 @@ from telemetry.catalogue import Log
 from telemetry.metrics import Metric
 
 QUEUE: Final = 1000
-"""Events waiting to be sent; at the default rate three minutes of them."""
+"""Events waiting to be sent; at the default rate a minute and a half of them."""
 TRIES: Final = 4
 """For one event, as long as the server may recover."""
 RETRY: Final = Pace(base=0.5, top=10.0)

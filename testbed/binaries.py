@@ -61,7 +61,6 @@ def built_module(
     environ: Mapping[str, str],
     *,
     packages: Sequence[str] = ("./...",),
-    tags: str = "",
     tell: Callable[[str], None] = lambda _: None,
 ) -> Path:
     """The folder with the programs of another Go module, built once for what its files say now."""
@@ -70,9 +69,7 @@ def built_module(
         with _locked(cached.with_suffix(".lock"), on_wait=lambda: tell("another process builds it")):
             if not cached.is_dir():
                 staging = cached.with_suffix(".partial")
-                build.install_module(
-                    golang.find(environ), module, staging, environ, packages=packages, tags=tags, tell=tell
-                )
+                build.install_module(golang.find(environ), module, staging, environ, packages=packages, tell=tell)
                 staging.rename(cached)
     return cached
 

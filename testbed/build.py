@@ -92,7 +92,6 @@ def install_module(
     environ: Mapping[str, str],
     *,
     packages: Sequence[str] = ("./...",),
-    tags: str = "",
     tell: Callable[[str], None],
 ) -> None:
     """Build programs of a module of its own into `target`, exactly as its go.sum says; `tool` are those it names."""
@@ -100,11 +99,7 @@ def install_module(
         str(go),
         "install",
         "-v",
-        "-mod=readonly",
-        "-trimpath",
-        "-buildvcs=false",
-        "-tags",
-        tags,
+        *_flags(),
         "-ldflags",
         "-s -w",
         *packages,

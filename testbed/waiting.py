@@ -30,7 +30,7 @@ def eventually(
     *,
     until: Callable[[T], object] = bool,
     timeout: float = 30.0,
-    interval: float = 0.1,
+    interval: float = 0.2,
     what: str = "the condition",
 ) -> T:
     """Call `probe` until `until` likes what it returns, and return that.

@@ -62,6 +62,7 @@ def test_runs_through_without_a_terminal(tmp_path: Path) -> None:
     assert demo_processes(tmp_path) == []
 
 
+@pytest.mark.campaign
 def test_live_view_on_a_terminal(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     child = subprocess.Popen(
@@ -83,7 +84,9 @@ def test_live_view_on_a_terminal(tmp_path: Path) -> None:
     assert demo_processes(tmp_path) == []
 
 
-@pytest.mark.parametrize("during", ["kube-scheduler", "spotshift-webhook-0.webhook"])
+@pytest.mark.parametrize(
+    "during", [pytest.param("kube-scheduler", marks=pytest.mark.campaign), "spotshift-webhook-0.webhook"]
+)
 def test_interrupt_leaves_nothing_behind(tmp_path: Path, during: str) -> None:
     child = subprocess.Popen(
         COMMAND, cwd=ROOT, env=within(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

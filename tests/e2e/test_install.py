@@ -187,6 +187,7 @@ def nothing_left(home: Path, taken: set[int]) -> None:
     eventually(lambda: {port for port in taken if not ports.is_free(port)}, until=lambda left: not left, what="ports")
 
 
+@pytest.mark.campaign
 def test_a_second_one_beside_it_and_its_end(product: ControlPlane, tmp_path: Path) -> None:
     home = tmp_path / "second"
     try:
@@ -221,6 +222,7 @@ def test_a_second_one_beside_it_and_its_end(product: ControlPlane, tmp_path: Pat
         bed.down(home)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
 def test_install_that_is_ended_in_the_middle(tmp_path: Path, number: int, control_plane_binaries: Binaries) -> None:
     home = tmp_path / "bed"

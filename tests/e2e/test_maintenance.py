@@ -21,7 +21,7 @@ from tests.e2e.draining import PREFIX, REMAINING, SINCE, STATUS, Scene, is_tempo
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 EXAMPLE = MANIFESTS / "examples" / "maintenance.yaml"
-STOPS = int(os.environ.get("SPOTSHIFT_DRAIN_STOPS", "3"))
+STOPS = 10
 """Moments at which the label is taken away again; more in a long run."""
 NOT_READY = {"testbed.spotshift.dev/ready": "false"}
 SLOW = {"testbed.spotshift.dev/ready-delay": "3s"}
@@ -113,7 +113,7 @@ def is_app(pod: dict[str, Any], name: str) -> bool:
     return bool(pod["metadata"]["labels"]["app"] == name)
 
 
-@pytest.mark.parametrize("seed", range(STOPS))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(it, marks=pytest.mark.campaign) for it in range(1, STOPS))])
 def test_the_label_is_taken_away_at_any_moment(scene: Scene, seed: int) -> None:
     """Moves that have begun to evict end; the others leave nothing; the node is as it was."""
     node = scene.node_names()[0]
@@ -180,7 +180,10 @@ def test_three_of_five_nodes_at_once(scene: Scene) -> None:
         scene.restored(name)
 
 
-ENDS = ("success", "failure", "cancel", "crash", "a budget of the user")
+ENDS = (
+    *("success", "a budget of the user"),
+    *(pytest.param(it, marks=pytest.mark.campaign) for it in ("failure", "cancel", "crash")),
+)
 
 
 @pytest.mark.parametrize("end", ENDS)

@@ -2,18 +2,17 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from testbed import debian
 from tests.integration.console import terminal
 from tests.integration.console.terminal import ROOT, Window
 
 PROMPT: Final = "ready> "
-PACKAGES: Final = ("zsh", "zsh-common")
 
 
 def zsh() -> tuple[Path, dict[str, str]]:
@@ -21,26 +20,10 @@ def zsh() -> tuple[Path, dict[str, str]]:
     found = shutil.which("zsh")
     if found:
         return Path(found), {}
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spotshift" / "zsh"
-    if not (base / "bin" / "zsh").exists():
-        _unpack(base)
+    base = debian.unpacked(["zsh", "zsh-common"], os.environ)
     modules = next((base / "usr" / "lib").glob("*/zsh/*"))
     functions = ":".join(str(path) for path in sorted((base / "usr" / "share" / "zsh" / "functions").rglob("*/")))
     return base / "bin" / "zsh", {"SPOTSHIFT_ZSH_MODULES": str(modules), "FPATH": functions}
-
-
-def _unpack(base: Path) -> None:
-    fresh = base.with_name(f"zsh.{os.getpid()}")
-    fresh.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run(
-        ["apt-get", "download", *PACKAGES], cwd=fresh, capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.returncode == 0, f"zsh is needed to test its completion: install the package zsh\n{done.stderr}"
-    for package in fresh.glob("*.deb"):
-        subprocess.run(["dpkg-deb", "-x", str(package), str(fresh)], check=True)
-        package.unlink()
-    if not base.exists():
-        fresh.rename(base)
 
 
 def launchers(folder: Path) -> Path:

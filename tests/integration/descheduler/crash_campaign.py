@@ -42,9 +42,9 @@ def cells(seed: int, count: int) -> list[Cell]:
 
 
 def run(bed: ControlPlane, chosen: Sequence[Cell], folder: Path) -> Results:
-    """One crash after the other, all on the same Deployment."""
+    """One crash after the other, all on the same pods."""
     began, results = time.monotonic(), Results()
-    with Product(bed, folder) as running, scene.scene(running, "crash") as on:
+    with Product(bed, folder) as running, scene.scene(running, "crash", everything=True) as on:
         for number, cell in enumerate(chosen, 1):
             wrong = crashes.crash(running, on, cell)
             results.hits[cell] += 1

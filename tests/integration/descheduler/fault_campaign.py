@@ -25,7 +25,7 @@ GOOD = 0.95
 def run(bed: ControlPlane, seeds: Sequence[int], folder: Path, *, calm: int = CALM) -> tuple[list[Result], list[str]]:
     """Calm ones first; the results, and second effects seen in the audit log."""
     results = []
-    with Product(bed, folder) as running, scene.scene(running, "faults") as on:
+    with Product(bed, folder) as running, scene.scene(running, "faults", everything=True) as on:
         for number, seed in enumerate((*(-it for it in range(calm, 0, -1)), *seeds), 1):
             results.append(trouble.run(running, on, seed, calm=seed < 0))
             last = results[-1]

@@ -100,6 +100,7 @@ def test_two_side_by_side(tmp_path: Path, control_plane_binaries: Binaries) -> N
             bed.down(home)
 
 
+@pytest.mark.campaign
 def test_launcher_killed_while_starting(home: Path) -> None:
     launcher = subprocess.Popen([sys.executable, "-m", "testbed", "up", "--dir", str(home)], cwd=ROOT)
     eventually(lambda: "kube-apiserver" in dict(process.running(home)), what="the apiserver", interval=0.01)
@@ -124,6 +125,7 @@ def test_children_killed_one_by_one_then_down(home: Path, control_plane_binaries
     nothing_left(home, taken)
 
 
+@pytest.mark.campaign
 def test_one_child_killed_then_down(home: Path, control_plane_binaries: Binaries) -> None:
     taken = bed.up(home, control_plane_binaries).ports
     kill("kube-apiserver", home)
@@ -152,7 +154,9 @@ signal.pause()
 """
 
 
-@pytest.mark.parametrize("when", ["guard", "etcd", "kwok", "up"])
+@pytest.mark.parametrize(
+    "when", [*(pytest.param(it, marks=pytest.mark.campaign) for it in ("guard", "etcd", "kwok")), "up"]
+)
 def test_owner_killed(home: Path, when: str) -> None:
     """A demo or a test run that is killed takes its control plane along, however early."""
     owner = subprocess.Popen([sys.executable, "-c", OWNER, home], cwd=ROOT, stdout=subprocess.PIPE, text=True)
@@ -169,6 +173,7 @@ def test_owner_killed(home: Path, when: str) -> None:
     nothing_left(home, state["ports"] if state else {})
 
 
+@pytest.mark.campaign
 def test_asked_to_end_while_starting(home: Path) -> None:
     launcher = subprocess.Popen([sys.executable, "-m", "testbed", "up", "--dir", str(home)], cwd=ROOT)
     eventually(lambda: "kube-apiserver" in dict(process.running(home)), interval=0.01, what="the apiserver")
@@ -178,6 +183,7 @@ def test_asked_to_end_while_starting(home: Path) -> None:
     nothing_left(home, taken)
 
 
+@pytest.mark.campaign
 def test_down_while_starting(home: Path) -> None:
     launcher = subprocess.Popen(
         [sys.executable, "-m", "testbed", "up", "--dir", str(home)], cwd=ROOT, stderr=subprocess.PIPE, text=True
@@ -192,6 +198,7 @@ def test_down_while_starting(home: Path) -> None:
     nothing_left(home, taken)
 
 
+@pytest.mark.campaign
 def test_folder_can_be_used_again_after_kubectl(home: Path, control_plane_binaries: Binaries) -> None:
     for _ in range(2):
         bed.up(home, control_plane_binaries, nodes=1).kubectl("get", "nodes")
@@ -199,6 +206,7 @@ def test_folder_can_be_used_again_after_kubectl(home: Path, control_plane_binari
         assert not home.exists()
 
 
+@pytest.mark.campaign
 def test_folder_behind_a_link(tmp_path: Path, control_plane_binaries: Binaries) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
@@ -208,6 +216,7 @@ def test_folder_behind_a_link(tmp_path: Path, control_plane_binaries: Binaries) 
     assert not (tmp_path / "real").exists()
 
 
+@pytest.mark.campaign
 def test_unreadable_state_is_cleaned(home: Path, control_plane_binaries: Binaries) -> None:
     bed.up(home, control_plane_binaries)
     kill("etcd", home)
@@ -255,6 +264,7 @@ def test_component_that_cannot_start_is_told_with_its_last_words(
     assert not home.exists()
 
 
+@pytest.mark.campaign
 def test_component_can_be_restarted(home: Path, control_plane_binaries: Binaries) -> None:
     running = bed.up(home, control_plane_binaries, nodes=1)
     before = running.status()["kube-apiserver"]
@@ -263,6 +273,7 @@ def test_component_can_be_restarted(home: Path, control_plane_binaries: Binaries
     assert len(running.api().list("nodes")) == 1, "what etcd knows is still there"
 
 
+@pytest.mark.campaign
 def test_ambient_kubeconfig_is_never_used(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     foreign = tmp_path / "foreign"
     foreign.write_text("not a kubeconfig: nobody may even read this")

@@ -78,6 +78,15 @@ def test_limits_per_object_and_in_total() -> None:
     assert others[-1] is Drop.TOTAL_LIMIT
 
 
+def test_what_many_pods_say_does_not_silence_their_node() -> None:
+    log = EventLog(LIMITS, prefix="p")
+    for number in range(20):
+        log.offer(said(subject=subject(number)), 0)
+    node = Subject("v1", "Node", "n")
+    notes = [log.offer(said(subject=node, note=str(number)), 0) for number in range(4)]
+    assert [isinstance(one, Send) for one in notes] == [True, True, True, False]
+
+
 def test_memory_is_bounded() -> None:
     log = EventLog(Limits(objects=10, total_burst=10**6), prefix="p")
     for n in range(1000):

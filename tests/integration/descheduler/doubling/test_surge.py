@@ -67,6 +67,7 @@ def test_somebody_resets_the_replicas_again_and_again(scene: Scene) -> None:
     undisturbed(scene, pod)
 
 
+@pytest.mark.campaign
 def test_an_autoscaler_appears(scene: Scene) -> None:
     pod, name = waiting(scene)
     ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": APP}
@@ -78,6 +79,7 @@ def test_an_autoscaler_appears(scene: Scene) -> None:
     undisturbed(scene, pod)
 
 
+@pytest.mark.campaign
 def test_a_rollout_begins(scene: Scene) -> None:
     pod, name = waiting(scene)
     template = {"template": {"metadata": {"annotations": {"version": "2"}}}}
@@ -128,6 +130,7 @@ def test_called_off_when_the_new_pod_is_ready_but_not_available(scene: Scene) ->
     undisturbed(scene, pod)
 
 
+@pytest.mark.campaign
 def test_somebody_else_sets_the_deletion_cost(scene: Scene) -> None:
     pod, name = waiting(scene)
     cost = {"metadata": {"annotations": {keys.POD_DELETION_COST: "5"}}}
@@ -151,6 +154,7 @@ def test_a_cost_of_the_users_own_is_put_back(scene: Scene) -> None:
     assert scene.pods()[0]["metadata"]["annotations"][keys.POD_DELETION_COST] == "7"
 
 
+@pytest.mark.campaign
 def test_a_sibling_becomes_unready_and_ready_again(scene: Scene) -> None:
     pods = scene.deploy(2, annotations={f"{objects.PREFIX}ready-delay": "4s"})
     scene.kube.create("poddisruptionbudgets", objects.budget("all", app=APP, minAvailable=2), scene.namespace)

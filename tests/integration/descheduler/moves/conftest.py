@@ -27,6 +27,13 @@ def running(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture
+def everything(running: Product) -> Iterator[Scene]:
+    running.configure()
+    with scene.scene(running, "t", everything=True) as made:
+        yield made
+
+
+@pytest.fixture
 def on(running: Product) -> Iterator[Scene]:
     running.configure()
     with scene.scene(running, "t") as made:

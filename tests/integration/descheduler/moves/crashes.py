@@ -12,7 +12,7 @@ from testbed.faults import Gate, Verb
 from testbed.waiting import eventually
 from tests.integration.descheduler.moves import product
 from tests.integration.descheduler.moves.product import Member, Product
-from tests.integration.descheduler.moves.scene import APP, Scene
+from tests.integration.descheduler.moves.scene import APP, BARE, LONE, Scene
 
 HELD_SECONDS: Final = 60.0
 """Until the request in question must have come."""
@@ -40,6 +40,18 @@ class Kind(StrEnum):
         return self in {Kind.KILLED_AFTER, Kind.STOPPED_AFTER}
 
 
+class During(StrEnum):
+    """What is going on when a request is sent."""
+
+    DRAIN = "drain"
+    RETURN = "return"
+    """A drained node is given back."""
+    CALLED_OFF = "called off"
+    """A move that a budget holds up is taken back; the same for one of a single replica and for a copy."""
+    SURGE_CALLED_OFF = "surge called off"
+    COPY_CALLED_OFF = "copy called off"
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One request of a move."""
@@ -47,8 +59,7 @@ class Step:
     verb: Verb
     resource: str
     body: str = ""
-    called_off: bool = False
-    """Seen only when a move is called off."""
+    during: During = During.DRAIN
 
 
 STATUS: Final = "podmigrations/status"
@@ -68,8 +79,26 @@ STEPS: Final[dict[str, Step]] = {
     "end: Completed": Step("patch", STATUS, r'"phase":"Completed"'),
     "unmark the workload": Step("patch", "deployments", r'moving":null'),
     "release": Step("patch", "podmigrations", r'"finalizers":\[\]'),
-    "unmark the pod": Step("patch", "pods", r'migration-status":null', called_off=True),
-    "end: Cancelled": Step("patch", STATUS, r'"phase":"Cancelled"', called_off=True),
+    "unmark the pod": Step("patch", "pods", r'migration-status":null', During.CALLED_OFF),
+    "end: Cancelled": Step("patch", STATUS, r'"phase":"Cancelled"', During.CALLED_OFF),
+    "surge: announce the raise": Step("patch", STATUS, r'"step":"SurgeUp"'),
+    "surge: raise": Step("patch", "deployments/scale", r'"replicas":2'),
+    "surge: announce the wait": Step("patch", STATUS, r'"step":"AwaitAvailable"'),
+    "surge: announce the lowering": Step("patch", STATUS, r'"step":"SurgeDown"'),
+    "surge: set the cost": Step("patch", "pods", "pod-deletion-cost"),
+    "surge: lower": Step("patch", "deployments/scale", r'"replicas":1'),
+    "surge: announce the way back": Step("patch", STATUS, r'"step":"SurgeBack"', During.SURGE_CALLED_OFF),
+    "surge: lower on the way back": Step("patch", "deployments/scale", r'"replicas":1', During.SURGE_CALLED_OFF),
+    "copy: announce": Step("patch", STATUS, r'"step":"CreateCopy"'),
+    "copy: create": Step("create", "pods"),
+    "copy: announce the wait": Step("patch", STATUS, r'"step":"AwaitReady"'),
+    "copy: announce the removal": Step("patch", STATUS, r'"step":"RemoveCopy"', During.COPY_CALLED_OFF),
+    "copy: remove": Step("create", "pods/eviction", during=During.COPY_CALLED_OFF),
+    "budget: create": Step("create", "poddisruptionbudgets"),
+    "budget: delete": Step("delete", "poddisruptionbudgets"),
+    "node: cordon": Step("patch", "nodes", r'"unschedulable":true'),
+    "node: progress": Step("patch", "nodes", "maintenance-status"),
+    "node: give back": Step("patch", "nodes", r'"unschedulable":null', During.RETURN),
 }
 
 Cell = tuple[str, Kind]
@@ -122,7 +151,7 @@ def crash(running: Product, on: Scene, cell: Cell) -> list[str]:
     """Let moves happen, lose the leader at this very request, and say what is wrong afterwards."""
     step, kind = STEPS[cell[0]], cell[1]
     with held(running, step, after=kind.after) as request:
-        undo = _call_off(on) if step.called_off else _drain(on)
+        undo = _BEGIN[step.during](on)
         victim, gate = request.reached()
         _lose(running, victim, gate, kind)
     return [*undo(), *on.left(SETTLE_SECONDS)]
@@ -139,44 +168,81 @@ def _lose(running: Product, victim: Member, gate: Gate, kind: Kind) -> None:
     running.resume(victim)
 
 
-def _drain(on: Scene) -> Callable[[], list[str]]:
+End = Callable[[], list[str]]
+"""Waits until what was begun is over, puts things back, and says what is wrong."""
+
+
+def _drain(on: Scene) -> End:
     on.drain()
 
     def ended() -> list[str]:
-        try:
-            eventually(on.is_drained, timeout=SETTLE_SECONDS, what="the drained node")
-        except AssertionError as never:
-            return [str(never), *on.left(0)]
-        finally:
-            on.return_node()
-        return []
+        wrong = _waited(on.is_drained, "the drained node")
+        wrong += on.stalled() if wrong else []
+        on.return_node()
+        return wrong
 
     return ended
 
 
-def _call_off(on: Scene) -> Callable[[], list[str]]:
+def _return(on: Scene) -> End:
+    """The drain itself is not disturbed."""
+    on.drain()
+    wrong = _waited(lambda: on.is_drained() and not on.stalled(), "the drained node")
+    on.return_node()
+    return lambda: wrong
+
+
+def _call_off(on: Scene) -> End:
     """A move that a budget holds up at its eviction, taken back by its user."""
+    on.kube.create("poddisruptionbudgets", objects.budget("none", app=APP, maxUnavailable=0), on.namespace)
+    ended = _taken_back(on, on.a_pod(), "Evict", step="Evict", message="PDB_NO_BUDGET")
+
+    def over() -> list[str]:
+        wrong = ended()
+        on.kube.delete("poddisruptionbudgets", "none", on.namespace)
+        return wrong
+
+    return over
+
+
+def _call_off_surge(on: Scene) -> End:
+    return _taken_back(on, on.a_pod(LONE), "Surge", step="AwaitAvailable")
+
+
+def _call_off_copy(on: Scene) -> End:
+    return _taken_back(on, on.a_pod(BARE), "Recreate", step="AwaitReady")
+
+
+def _taken_back(on: Scene, pod: str, mode: str, *, step: str, message: str = "") -> End:
+    """A move that its user deletes when it has come so far."""
     kube = on.kube
-    kube.create("poddisruptionbudgets", objects.budget("none", app=APP, maxUnavailable=0), on.namespace)
-    name = product.ask_for(kube, on.namespace, on.a_pod(), target=on.target)
+    name = product.ask_for(kube, on.namespace, pod, target=on.target, mode=mode)
 
-    def blocked() -> bool:
+    def has_come() -> bool:
         status = kube.get("podmigrations", name, on.namespace).get("status", {})
-        return bool(status.get("step") == "Evict" and "PDB_NO_BUDGET" in status.get("message", ""))
+        return bool(status.get("step") == step and message in status.get("message", ""))
 
-    eventually(blocked, timeout=HELD_SECONDS, what="a move that its budget holds up")
+    eventually(has_come, timeout=HELD_SECONDS, interval=0.05, what=f"a move at {step}")
     kube.delete("podmigrations", name, on.namespace)
 
-    def ended() -> list[str]:
-        def is_gone() -> bool:
-            return all(it["metadata"]["name"] != name for it in product.migrations(kube, on.namespace))
+    def is_gone() -> bool:
+        return all(it["metadata"]["name"] != name for it in product.migrations(kube, on.namespace))
 
-        try:
-            eventually(is_gone, timeout=SETTLE_SECONDS, what="the end of the cancelled move")
-        except (AssertionError, ApiError) as never:
-            return [str(never)]
-        finally:
-            kube.delete("poddisruptionbudgets", "none", on.namespace)
-        return []
+    return lambda: _waited(is_gone, "the end of the cancelled move")
 
-    return ended
+
+def _waited(probe: Callable[[], bool], what: str) -> list[str]:
+    try:
+        eventually(probe, timeout=SETTLE_SECONDS, what=what)
+    except (AssertionError, ApiError) as never:
+        return [str(never)]
+    return []
+
+
+_BEGIN: Final[dict[During, Callable[[Scene], End]]] = {
+    During.DRAIN: _drain,
+    During.RETURN: _return,
+    During.CALLED_OFF: _call_off,
+    During.SURGE_CALLED_OFF: _call_off_surge,
+    During.COPY_CALLED_OFF: _call_off_copy,
+}

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -18,6 +18,9 @@ from tests.integration.descheduler.moves import product
 KEYS: Final = keys.under()
 ENDED: Final = frozenset({"Completed", "Failed", "Cancelled"})
 USER: Final = f"system:serviceaccount:{product.SYSTEM}:{product.ACCOUNT}"
+ON_NODES: Final = frozenset(
+    {KEYS.cordoned_by, KEYS.maintenance_status, KEYS.maintenance_remaining, KEYS.maintenance_since}
+)
 WORKLOADS: Final = ("deployments", "replicasets", "statefulsets")
 
 
@@ -72,13 +75,12 @@ def seen(bed: ControlPlane, namespace: str, verb: str, resource: str) -> int:
     )
 
 
-def settled(kube: Api, namespace: str, *, timeout: float = 60.0, said: str = "") -> list[str]:
+def settled(look: Callable[[], list[str]], *, timeout: float = 60.0) -> list[str]:
     """Wait until nothing is wrong any more; what still is when the time is up."""
     try:
-        eventually(lambda: problems(kube, namespace), until=lambda it: not it, timeout=timeout, interval=0.2)
+        return eventually(look, until=lambda it: not it, timeout=timeout, interval=0.2)
     except NeverCame:
-        return [f"{said}{problem}" for problem in problems(kube, namespace)]
-    return []
+        return look()
 
 
 def problems(kube: Api, namespace: str) -> list[str]:
@@ -86,7 +88,7 @@ def problems(kube: Api, namespace: str) -> list[str]:
     moves = product.migrations(kube, namespace)
     pods = kube.list("pods", namespace)
     replacements = {it["status"]["replacement"]["uid"] for it in moves if it.get("status", {}).get("replacement")}
-    found = [*_open(moves), *_lost(kube, namespace)]
+    found = [*under_way(moves), *_lost(kube, namespace), *budgets(kube, namespace)]
     for pod in pods:
         found += _marks_of(pod, moved=pod["metadata"]["uid"] in replacements)
     for resource in WORKLOADS:
@@ -96,7 +98,24 @@ def problems(kube: Api, namespace: str) -> list[str]:
     return found
 
 
-def _open(moves: Sequence[Object]) -> Iterator[str]:
+def touched(kube: Api, nodes: Sequence[str]) -> Iterator[str]:
+    """Cordons and marks on nodes that nobody is to leave."""
+    for node in (kube.get("nodes", name) for name in nodes):
+        name = node["metadata"]["name"]
+        if node["spec"].get("unschedulable"):
+            yield f"node {name} is cordoned"
+        yield from (f"node {name} carries {key}" for key in ON_NODES & {*node["metadata"].get("annotations", {})})
+
+
+def budgets(kube: Api, namespace: str) -> Iterator[str]:
+    """Temporary ones that are still there."""
+    for item in kube.list("poddisruptionbudgets", namespace):
+        if item["metadata"]["name"].endswith("-rescheduler-pdb"):
+            yield f"temporary budget {item['metadata']['name']} is there"
+
+
+def under_way(moves: Sequence[Object]) -> Iterator[str]:
+    """Moves that have not ended, or not let go."""
     for move in moves:
         name, status = move["metadata"]["name"], move.get("status", {})
         if status.get("phase") not in ENDED:

@@ -178,6 +178,8 @@ def apply_manifests(running: ControlPlane) -> None:
         running.kubectl("apply", "-f", str(base / part))
     running.kubectl("apply", "-k", str(base / "migrations"))
     running.kubectl("wait", "--for=condition=Established", "crd/podmigrations.spotshift.dev", "--timeout=60s")
+    for part in ("rbac.yaml", "policy.yaml"):
+        running.kubectl("apply", "-f", str(base.parent / "components" / "recreate" / part))
 
 
 def migrations(kube: Api, namespace: str) -> list[Object]:

@@ -186,8 +186,9 @@ def test_a_budget_that_is_removed_lets_the_move_go_on(running: Product, on: Scen
     assert on.left() == []
 
 
-BEFORE = [name for name in list(STEPS)[1 : list(STEPS).index("evict")] if not STEPS[name].called_off]
-PAST = [name for name in list(STEPS)[list(STEPS).index("evict") :] if not STEPS[name].called_off]
+ORDER = list(STEPS)
+BEFORE = ORDER[1 : ORDER.index("evict")]
+PAST = ORDER[ORDER.index("evict") : ORDER.index("release") + 1]
 
 
 @pytest.mark.parametrize("at", [*BEFORE, *PAST])

@@ -1,0 +1,1 @@
+"""Parts of the product on a real control plane."""

@@ -1,0 +1,1 @@
+"""The descheduler on a real control plane."""
