@@ -7,10 +7,11 @@ import ast
 import inspect
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Final
 
+from descheduler import remedies
 from descheduler.fit import FitCode
 from descheduler.guards import GUARDS, Guard
 from descheduler.proposal import Urgency
@@ -21,6 +22,10 @@ _HEAD: Final = """# Why a pod is not moved
 Every pod that a strategy proposes is either moved or has at least one reason not to be. A reason is a code, for
 metrics and scripts, and a sentence that names the selector, the annotation, the budget or the number that decided.
 All guards are asked, so all reasons are told at once. How to opt in and out is in [opting-out.md](opting-out.md).
+
+Where you read them: `kubectl spotshift explain pod NAME` and `kubectl spotshift plan`, the Event `MoveRefused` on the
+pod, `maintenance-remaining` on a node that is drained, the dashboard, and `spotshift_refusals_total{reason}`. Keys
+below are without their prefix `scheduler.alpha.kubernetes.io/`; settings are in [configuration.md](configuration.md).
 
 This page is made by `python -m descheduler.reasons_doc`.
 
@@ -45,7 +50,8 @@ The details behind `NO_NODE_FITS`: what kube-scheduler's filters would say about
 def markdown() -> str:
     """The whole page."""
     guards = _GUARDS + "".join(_row(guard) for guard in GUARDS) + "\n"
-    return f"{_HEAD}## Codes\n\n{_codes(Code)}\n{guards}{_FITS}{_codes(FitCode)}"
+    codes, fits = _codes(Code, remedies.OF_CODES), _codes(FitCode, remedies.OF_FITS)
+    return f"{_HEAD}## Codes\n\n{codes}\n{guards}{_FITS}{fits}"
 
 
 def meanings(closed_set: type[StrEnum]) -> dict[str, str]:
@@ -63,10 +69,10 @@ def _documented(body: ast.ClassDef) -> Iterator[tuple[str, str]]:
             yield member.targets[0].id, " ".join(text.value.value.split())
 
 
-def _codes(closed_set: type[StrEnum]) -> str:
+def _codes(closed_set: type[StrEnum], help_for: Mapping[StrEnum, str]) -> str:
     told = meanings(closed_set)
-    rows = "".join(f"| `{member.value}` | {told[member.name]} |\n" for member in closed_set)
-    return f"| code | meaning |\n|---|---|\n{rows}"
+    rows = "".join(f"| `{member.value}` | {told[member.name]} | {help_for[member]} |\n" for member in closed_set)
+    return f"| code | meaning | what you can do |\n|---|---|---|\n{rows}"
 
 
 def _row(guard: Guard) -> str:
