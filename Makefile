@@ -91,6 +91,7 @@ fmt: $(READY)  ## Format the code and apply the safe fixes of the linter.
 
 docs: $(READY)  ## Write the generated pages of docs/ anew.
 	$(PY) -m policy > docs/configuration.md
+	$(PY) -m policy --into README.md
 	$(PY) -m telemetry docs
 	$(PY) -m descheduler.reasons_doc > docs/reasons.md
 

@@ -1,6 +1,7 @@
 """`python -m policy`: print the page that documents the settings; `python -m policy FILE`: check a file.
 
 Exit codes: 0 the file is fine (its effective settings are printed), 1 it has mistakes (all are printed).
+`python -m policy --into PAGE` writes the short table of settings into a page that has its marks.
 """
 
 import sys
@@ -13,6 +14,10 @@ from policy.mistakes import InvalidSettings
 def main(arguments: list[str]) -> int:
     if not arguments:
         print(settings_doc.markdown(), end="")
+        return 0
+    if arguments[0] == "--into":
+        for page in map(Path, arguments[1:]):
+            page.write_text(settings_doc.renewed(page.read_text()))
         return 0
     try:
         print(settings_load.dump(settings_load.load(Path(arguments[0]).read_text())), end="")

@@ -28,6 +28,25 @@ This page is made by `policy.settings_doc.markdown()`.
 """
 
 
+_PAGE: Final = "docs/configuration.md"
+BEGIN: Final = "<!-- settings: written by `make docs` -->"
+END: Final = "<!-- end of settings -->"
+
+
+def overview() -> str:
+    """The outermost settings as a table for pages outside of docs/; groups lead to their section of the page."""
+    return "| key | default | meaning |\n|---|---|---|\n" + "".join(_short_rows())
+
+
+def renewed(text: str) -> str:
+    """A page with the table between its two marks as the settings make it now."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"the marks {BEGIN!r} and {END!r} are missing")
+    return f"{before}{BEGIN}\n{overview()}{END}{after}"
+
+
 def markdown() -> str:
     """The whole page."""
     return _HEAD + "".join(_section(path, kind) for path, kind in _groups("", Settings))
@@ -88,6 +107,16 @@ def _rows(kind: type[msgspec.Struct]) -> Iterator[str]:
     for field in info.fields:
         cells = (f"`{field.encode_name}`", _default(field), convert.accepted_by(field.type), docs[field.name])
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+def _short_rows() -> Iterator[str]:
+    info = shapes.type_info(Settings)
+    assert isinstance(info, shapes.StructType)  # noqa: S101 - a struct's shape is a struct
+    docs = field_docs(Settings)
+    for field in info.fields:
+        group = isinstance(field.type, shapes.StructType)
+        default = f"[several]({_PAGE}#{field.encode_name.lower()})" if group else _default(field)
+        yield f"| `{field.encode_name}` | {default} | {docs[field.name]} |\n"
 
 
 def _default(field: shapes.Field) -> str:

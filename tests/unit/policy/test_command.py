@@ -34,3 +34,12 @@ def test_all_mistakes_of_a_bad_file_are_printed(tmp_path: Path, capsys: pytest.C
 def test_a_missing_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "absent")]) == 1
     assert capsys.readouterr().err == f"error: {tmp_path / 'absent'}: No such file or directory\n"
+
+
+def test_the_short_table_is_written_between_its_marks(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{settings_doc.BEGIN}\nold\n{settings_doc.END}\nafter\n")
+    assert main(["--into", str(page)]) == 0
+    assert page.read_text() == f"before\n{settings_doc.BEGIN}\n{settings_doc.overview()}{settings_doc.END}\nafter\n"
+    assert "| `cpuThreshold` | `80` | " in page.read_text()
+    assert "| `limits` | [several](docs/configuration.md#limits) | " in page.read_text()
