@@ -1,4 +1,4 @@
-"""`python -m console.web`, or `kubectl spotshift dashboard`: the composition root of the page."""
+"""`python -m console.web`: the composition root of the page."""
 
 from __future__ import annotations
 
