@@ -110,6 +110,17 @@ def figures() -> dict[str, tuple[str, ...]]:
         assert found is not None
         return f"{int(found[1]):,}"
 
+    def added(name: str) -> str:
+        """To the p99 of a creation."""
+        second = webhook.partition("| added p99 ms per pod |")[2]
+        found = re.search(rf"^\| {re.escape(name)} \|(?: [^|]+ \|){{3}} ([\d.]+) ", second, re.MULTILINE)
+        assert found is not None
+        return f"{float(found[1]):.1f}"
+
+    quality = (ROOT / "docs" / "quality.md").read_text()
+    ((guided, other),) = re.findall(
+        r"^\| times the bound \| ([\d.]+) \| [\d.]+ \| ([\d.]+) \|$", quality, re.MULTILINE
+    )
     return {
         "a pass": (f"{plan['steady plan ms']:.0f} ms", f"{plan['MiB resident']:.0f} MiB"),
         "a pass of the other": (f"{plan['peer cycle ms']:.0f} ms", f"{plan['peer MiB resident']:.0f} MiB"),
@@ -119,6 +130,8 @@ def figures() -> dict[str, tuple[str, ...]]:
             f"controller-runtime {rate('controller-runtime')}",
         ),
         "answers to new pods": (rate("spotshift, every pod new"),),
+        "added to a creation": (f"{added('spotshift')} ms", f"lean Go {added('lean Go')} ms"),
+        "moves": (f"{float(guided):.2f}", f"{float(other):.1f}"),
     }
 
 
