@@ -1,5 +1,5 @@
-"""`make demo`: a control plane, the product in it, and a live picture of what it does to new pods, to full nodes and
-to the pods of nodes that are taken away.
+"""`make demo`: a control plane, the product in it, and a live picture of what it does to new pods, to full nodes, to
+nodes that are to be emptied and to the pods of nodes that are taken away.
 
 It always works on a control plane of its own and never looks at a KUBECONFIG of yours.
 """
@@ -11,18 +11,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.live import Live
 from rich.table import Table
 
-from testbed import bed, install, levelling, losing, objects, picture
+from testbed import bed, chart, emptying, install, kubelet, levelling, losing, objects, picture, summary
 from testbed.api import Api, Object
+from testbed.bed import ControlPlane
 from testbed.binaries import Binaries
 from testbed.objects import CAPACITY
 from testbed.picture import NODE_CPU_MILLIS, POD_CPU_MILLIS
+from testbed.watching import watch
 
 BEFORE, WEB, REPLICAS = "before", "web", 12
 NODES, SPOT = 3, 3
-READY_TIMEOUT_SECONDS = 60.0
+DASHBOARD = "spotshift-console"
 PAUSE_SECONDS = 5.0
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -47,19 +48,49 @@ def _play(home: Path, binaries: Binaries, console: Console, pause_seconds: float
     bed.add_nodes(client, objects.pool("", on_demand=NODES, spot=SPOT, cpu=f"{NODE_CPU_MILLIS}m"))
     console.print(f"A real control plane with {NODES + SPOT} nodes is up after {time.monotonic() - began:.1f} s.")
     _create(client, console, BEFORE)
-    _watch_until_ready(client, console, REPLICAS, picture_at_end=False)
-    console.print("Installing spotshift from its manifests ...")
-    began = time.monotonic()
-    install.install(running, tell=lambda line: _tell(console, line))
-    console.print(f"It is ready after {time.monotonic() - began:.1f} s.")
+    _watch_until_ready(client, console, REPLICAS, keep=False)
+    _install(running, console)
     _create(client, console, WEB)
-    ready = _watch_until_ready(client, console, 2 * REPLICAS, picture_at_end=True)
-    pods = client.list("pods", "default")
+    pods = _watch_until_ready(client, console, 2 * REPLICAS, keep=True)
     console.print(injected(client.get("deployments", WEB, "default"), picture.of(WEB, pods)[0]))
     time.sleep(pause_seconds)
-    console.print(f"{ready} of {2 * REPLICAS} pods are Running and Ready.")
-    failed = _conclude(client.list("nodes"), pods, console)
-    return failed or levelling.play(client, console) or losing.play(client, console, WEB)
+    console.print(f"{picture.ready(pods)} of {2 * REPLICAS} pods are Running and Ready.")
+    failed = (
+        _conclude(client.list("nodes"), pods, console)
+        or levelling.play(client, console)
+        or emptying.play(client, console)
+        or losing.play(client, console, WEB)
+    )
+    _sum_up(client, console, time.monotonic() - began)
+    time.sleep(pause_seconds)
+    return failed
+
+
+def _install(running: ControlPlane, console: Console) -> None:
+    """The product and its dashboard, each as its own ServiceAccount."""
+    console.print("Installing spotshift from its manifests ...")
+    began = time.monotonic()
+    manifests = running.home / "manifests"
+    manifests.mkdir()
+    chart.combine(manifests, [install.MANIFESTS], [install.MANIFESTS.parent / "components" / "console"])
+    install.install(running, manifests, tell=lambda line: _tell(console, line))
+    console.print(f"It is ready after {time.monotonic() - began:.1f} s.")
+    (port,) = (
+        one.ports["http"]
+        for pod in kubelet.remembered(running)
+        for one in pod.processes
+        if pod.deployment == DASHBOARD
+    )
+    console.print(f"Watch it in a browser as well: http://127.0.0.1:{port}/")
+
+
+def _sum_up(client: Api, console: Console, seconds: float) -> None:
+    """What happened, in figures."""
+    found, pods = summary.moves(client), client.list("pods", "default")
+    console.print(summary.table(found))
+    ready = f"{picture.ready(pods)} of {len(pods)} pods are Ready"
+    console.print(f"{ready} after {len(found)} moves; {summary.doubled(found)} of them had the new pod first.")
+    console.print(f"The whole story took {seconds:.0f} s.")
 
 
 def _tell(console: Console, line: str) -> None:
@@ -81,22 +112,10 @@ def _conclude(nodes: Sequence[Object], pods: Sequence[Object], console: Console)
     return 0 if after > before and picture.ready(pods) == 2 * REPLICAS else 1
 
 
-def _watch_until_ready(client: Api, console: Console, wanted: int, *, picture_at_end: bool) -> int:
-    """Redraw until so many pods are Ready or the deadline passed; without a terminal only the end is shown."""
-    deadline = time.monotonic() + READY_TIMEOUT_SECONDS
-    pods: list[Object] = []
-    if not console.is_terminal:
-        while time.monotonic() < deadline and picture.ready(pods := client.list("pods", "default")) < wanted:
-            time.sleep(0.2)
-        if picture_at_end:
-            console.print(picture.draw(client.list("nodes"), pods, (BEFORE, WEB)))
-        return picture.ready(pods)
-    with Live(console=console, refresh_per_second=8, transient=not picture_at_end) as live:
-        while time.monotonic() < deadline and picture.ready(pods) < wanted:
-            pods = client.list("pods", "default")
-            live.update(picture.draw(client.list("nodes"), pods, (BEFORE, WEB)))
-            time.sleep(0.1)
-    return picture.ready(pods)
+def _watch_until_ready(client: Api, console: Console, wanted: int, *, keep: bool) -> Sequence[Object]:
+    apps = (BEFORE, WEB)
+    seen = watch(client, console, apps, lambda pods: picture.ready(pods) >= wanted, keep=keep)
+    return seen.pods
 
 
 def injected(deployment: Object, pod: Object) -> Table:

@@ -1,31 +1,19 @@
-"""The second half of `make demo`: a workload comes up on one node, and the product levels it, live."""
+"""The second act of `make demo`: a workload comes up on one node, and the product levels it, live."""
 
-import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import nullcontext
 
 from rich.console import Console
-from rich.live import Live
 
-from testbed import objects, picture
+from testbed import objects, picture, settings, summary
 from testbed.api import Api, Object
 from testbed.picture import POD_CPU_MILLIS
 from testbed.waiting import eventually
+from testbed.watching import TIMEOUT_SECONDS, all_ready, watch
 
 PILE, REPLICAS = "pile", 10
-SYSTEM, SETTINGS = "spotshift-system", "spotshift-settings"
-POLICY = """\
-apiVersion: spotshift.dev/v1alpha1
-kind: Policy
-reschedulingInterval: 1s      # 30s by default
-limits: {minPodAge: 0s}       # 5m by default
-enabledStrategies: [LoadBalancing]
-"""
 OVER_MEAN = 1.2
 """What the product calls too full by default."""
-TIMEOUT_SECONDS = 180.0
-ENDED = ("Completed", "Failed", "Cancelled")
 
 
 def play(client: Api, console: Console) -> int:
@@ -46,40 +34,23 @@ def play(client: Api, console: Console) -> int:
     console.print(f"Created deployment/{PILE} while all nodes but {full} were cordoned; now they are not.")
     if not console.is_terminal:
         console.print(picture.draw(nodes, pods, (PILE,)))
-    client.patch("configmaps", SETTINGS, {"data": {"settings.yaml": POLICY}}, SYSTEM)
+    settings.apply(client, enabledStrategies=["LoadBalancing"])
     console.print("The descheduler may move young pods from now on, and looks every second.")
-    began = time.monotonic()
-    after = _watch(client, console, nodes, full, everything)
-    moves = [it.get("status", {}) for it in client.list("podmigrations", "default")]
-    on_target = sum(bool(it.get("onTarget")) for it in moves)
+    seen = watch(client, console, (PILE,), lambda pods: _done(client, nodes, pods, full, everything))
+    after = _counts(nodes, seen.pods)
+    moves = summary.moves(client)
+    on_target = sum(it.on_target for it in moves)
     console.print(
         f"{full} went from {picture.percent(before[full])} % to {picture.percent(after[full])} % in "
-        f"{time.monotonic() - began:.1f} s: {len(moves)} moves, {on_target} of them to the node that was planned."
+        f"{seen.seconds:.1f} s: {len(moves)} moves, {on_target} of them to the node that was planned."
     )
-    return 0 if _relieved(after, full) and on_target else 1
-
-
-def _watch(client: Api, console: Console, nodes: Sequence[Object], full: str, everything: int) -> Counter[str]:
-    """Redraw until it is level; without a terminal only the end is shown."""
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    show = Live(console=console, refresh_per_second=8) if console.is_terminal else nullcontext()
-    with show as live:
-        while True:
-            pods = client.list("pods", "default")
-            if live is not None:
-                live.update(picture.draw(nodes, pods, (PILE,)))
-            if _done(client, nodes, pods, full, everything) or time.monotonic() > deadline:
-                break
-            time.sleep(0.2)
-    if live is None:
-        console.print(picture.draw(nodes, pods, (PILE,)))
-    return _counts(nodes, pods)
+    return 0 if seen.reached and on_target else 1
 
 
 def _done(client: Api, nodes: Sequence[Object], pods: Sequence[Object], full: str, everything: int) -> bool:
-    if len(pods) != everything or picture.ready(pods) != everything or not _relieved(_counts(nodes, pods), full):
+    if not all_ready(pods, everything) or not _relieved(_counts(nodes, pods), full):
         return False
-    return all(it.get("status", {}).get("phase") in ENDED for it in client.list("podmigrations", "default"))
+    return all(it.ended for it in summary.moves(client))
 
 
 def _relieved(counts: Counter[str], full: str) -> bool:
