@@ -16,6 +16,8 @@ import msgspec
 
 Object = dict[str, Any]
 START = datetime(2026, 1, 1, tzinfo=UTC)
+BORN = "2026-01-01T00:00:00Z"
+"""The same as the API writes it."""
 NODES = 5000
 
 

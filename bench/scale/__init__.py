@@ -1,0 +1,1 @@
+"""Whether one leader keeps up with the largest cluster that Kubernetes supports, by simulation."""
