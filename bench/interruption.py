@@ -1,5 +1,5 @@
-"""`python -m bench.interruption [--smoke] [--json FILE]`: a spot node is taken away, with us, with kubectl drain, and
-with nobody doing anything.
+"""`python -m bench.interruption [--smoke] [--json FILE]`: a spot node is taken away, with us, with kubectl drain,
+with the sigs descheduler and its plugin for taints every five seconds, and with nobody doing anything.
 
 Thirty pods on the node, each needs five seconds to start: a workload of 16 without a budget, one of 10 that may lose
 half, and four single ones. The platform says so 120 seconds before it takes the node; other spot nodes have room.
@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -25,13 +25,15 @@ import urllib3
 import yaml
 from rich.console import Console
 
+from bench import peer
 from testbed import bed, binaries, install, objects, progress
 from testbed.api import Api, ApiError
 from testbed.bed import ControlPlane
 from testbed.pytest_plugin import make_namespace, remove_namespace
 from testbed.waiting import eventually
 
-OURS, DRAIN, NOTHING = "spotshift", "kubectl drain", "nothing"
+OURS, DRAIN, PEER, NOTHING = "spotshift", "kubectl drain", "sigs descheduler", "nothing"
+PEER_INTERVAL_SECONDS = 5
 TAINT: Final = {"key": "aws-node-termination-handler/spot-itn", "effect": "NoSchedule"}
 START: Final = {"testbed.spotshift.dev/ready-delay": "5s"}
 SYSTEM: Final = "spotshift-system"
@@ -160,7 +162,8 @@ class Stage:
         self.kube.patch("nodes", lost, {"spec": {"taints": [TAINT]}})
         if variant == DRAIN:
             _beside(lambda: self.running.kubectl("drain", lost, "--ignore-daemonsets", "--timeout=120s"))
-        _wait(began + self.sizes.notice)
+        with self._peer() if variant == PEER else nullcontext():
+            _wait(began + self.sizes.notice)
         seen.gone = True
         seen.count()
         self.kube.delete("nodes", lost)
@@ -169,6 +172,11 @@ class Stage:
         for name in others:
             self.kube.delete("nodes", name)
         return result(variant, seen, began, began + self.sizes.watched)
+
+    def _peer(self) -> AbstractContextManager[None]:
+        """The sigs descheduler evicts what does not tolerate a taint."""
+        policy = peer.profile("RemovePodsViolatingNodeTaints", {}, kind="deschedule")
+        return peer.running(self.running, policy, interval_seconds=PEER_INTERVAL_SECONDS)
 
     def _lay_out(self, namespace: str, others: Sequence[str]) -> None:
         for name in others:
@@ -246,7 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     results = []
     with stage(SMOKE if asked.smoke else FULL) as made:
-        for variant in [OURS] if asked.smoke else [OURS, DRAIN, NOTHING]:
+        for variant in [OURS] if asked.smoke else [OURS, DRAIN, PEER, NOTHING]:
             results.append(made.play(variant))
             print(msgspec.json.encode(asdict(results[-1])).decode(), flush=True)
     print(table(results))

@@ -8,11 +8,15 @@ import re
 import subprocess
 import time
 import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import psutil
 import urllib3
+import yaml
 
 from testbed import golang, pins, ports
 from testbed.bed import ControlPlane
@@ -71,6 +75,29 @@ def _told(port: int) -> dict[str, float]:
     except urllib3.exceptions.HTTPError:
         return {}
     return {name: float(value) for name, value in _METRIC.findall(text)}
+
+
+@contextmanager
+def running(bed: ControlPlane, policy: Mapping[str, Any], *, interval_seconds: int) -> Iterator[None]:
+    """It acts by this policy for the time of the block; its first look is at once."""
+    path = bed.home / "peer.yaml"
+    path.write_text(yaml.safe_dump(dict(policy)))
+    command = [str(ensure()), f"--kubeconfig={bed.kubeconfig}", f"--policy-config-file={path}"]
+    command += [f"--descheduling-interval={interval_seconds}s", "--secure-port=0"]
+    with (bed.home / "peer.log").open("a") as log:
+        child = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        child.terminate()
+        child.wait(30)
+
+
+def profile(plugin: str, args: Mapping[str, Any], *, kind: str, **limits: int) -> dict[str, Any]:
+    """A policy of one plugin, with its check for room."""
+    config = [{"name": "DefaultEvictor", "args": {"nodeFit": True}}, {"name": plugin, "args": dict(args)}]
+    one = {"name": "bench", "pluginConfig": config, "plugins": {kind: {"enabled": [plugin]}}}
+    return {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy", **limits, "profiles": [one]}
 
 
 def ensure() -> Path:

@@ -50,6 +50,8 @@ class Result:
     highest_after: float
     line: float
     seconds: float
+    lost: float = 0.0
+    """Seconds of Ready replicas that were missing."""
     beside: tuple[str, ...] = ()
     """Moves of ours that ended otherwise than planned, in words."""
 
@@ -94,6 +96,7 @@ def play(on: Stage, seed: int, variant: str) -> Result:
         highest_after=max(map(scene.load, watched.held(every).values())),
         line=line.act,
         seconds=seconds,
+        lost=round(watched.lost, 1),
         beside=tuple(_told(it) for it in moves if not it.get("onTarget")),
     )
     on.clear()
@@ -129,6 +132,7 @@ def totals(results: Sequence[Result]) -> Mapping[str, float | bool | str]:
         "onto a full node": sum(it.bounced for it in results),
         "moved again": sum(it.moved_again for it in results),
         "workloads with too many down": sum(it.too_many_down for it in results),
+        "Ready-replica-seconds lost": round(sum(it.lost for it in results), 1),
         "fullest node, percent": f"{max(it.highest_before for it in results):.1f} -> "
         f"{max(it.highest_after for it in results):.1f}",
         "seconds": f"{min(it.seconds for it in results):.0f}-{max(it.seconds for it in results):.0f}",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,20 +95,9 @@ class Stage:
         found = [child for name, child in process.running(self.running.home) if name.startswith(prefix)]
         process.stop(found, grace_seconds=5)
 
-    @contextmanager
-    def peer(self, line: Line) -> Iterator[None]:
+    def peer(self, line: Line) -> AbstractContextManager[None]:
         """The sigs descheduler with the same goal, as often and with as many evictions from one node at a time."""
-        policy = self.running.home / "peer.yaml"
-        policy.write_text(yaml.safe_dump(_peer_policy(line)))
-        command = [str(peer.ensure()), f"--kubeconfig={self.running.kubeconfig}", f"--policy-config-file={policy}"]
-        command += [f"--descheduling-interval={INTERVAL_SECONDS}s", "--secure-port=0"]
-        with (self.running.home / "peer.log").open("a") as log:
-            child = subprocess.Popen(command, stdout=log, stderr=log)
-        try:
-            yield
-        finally:
-            child.terminate()
-            child.wait(30)
+        return peer.running(self.running, _peer_policy(line), interval_seconds=INTERVAL_SECONDS)
 
     def _bind(self, pod: str, node: str) -> None:
         body = {
@@ -129,21 +117,8 @@ def _peer_policy(line: Line) -> dict[str, Any]:
     under, over = int(line.mean), int(line.target)
     args = {"thresholds": dict.fromkeys(("cpu", "memory"), under)}
     args["targetThresholds"] = dict.fromkeys(("cpu", "memory"), over)
-    profile = {
-        "name": "balance",
-        "pluginConfig": [
-            {"name": "DefaultEvictor", "args": {"nodeFit": True}},
-            {"name": "LowNodeUtilization", "args": args},
-        ],
-        "plugins": {"balance": {"enabled": ["LowNodeUtilization"]}},
-    }
-    return {
-        "apiVersion": "descheduler/v1alpha2",
-        "kind": "DeschedulerPolicy",
-        "maxNoOfPodsToEvictPerNode": 5,
-        "maxNoOfPodsToEvictTotal": 10,
-        "profiles": [profile],
-    }
+    limits = {"maxNoOfPodsToEvictPerNode": 5, "maxNoOfPodsToEvictTotal": 10}
+    return peer.profile("LowNodeUtilization", args, kind="balance", **limits)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
@@ -76,6 +77,10 @@ class Watched:
     """New pods on a node that a pod of the same workload had left."""
     over: Counter[str] = field(default_factory=Counter)
     """By workload: pods down beyond what is allowed, at the worst moment."""
+    lost: float = 0.0
+    """Seconds of Ready replicas that were missing, over all workloads."""
+    _missing: tuple[float, int] | None = None
+    """Since when so many replicas are missing."""
     _first: frozenset[str] = frozenset()
     _left_by_app: set[tuple[str, str]] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -90,11 +95,13 @@ class Watched:
             else:
                 self.others.setdefault(now.node, {})[name] = (now.cpu, now.memory)
         self._first = frozenset(self.pods)
+        self._count(time.monotonic())
         threading.Thread(target=self._follow, name="watched", daemon=True).start()
 
     def close(self) -> None:
         """What comes later does not count."""
         with self._lock:
+            self._count(time.monotonic())
             self._closed = True
 
     def held(self, every: Iterable[str]) -> dict[str, dict[str, tuple[int, int]]]:
@@ -136,8 +143,15 @@ class Watched:
             self.pods.pop(name, None)
         else:
             self.pods[name] = now
+        self._count(time.monotonic())
         for app, down in self._down().items():
             self.over[app] = max(self.over[app], down - allowed(self.replicas[app]))
+
+    def _count(self, now: float) -> None:
+        if self._missing is not None:
+            since, missing = self._missing
+            self.lost += missing * (now - since)
+        self._missing = now, sum(max(0, down) for down in self._down().values())
 
     def _down(self) -> dict[str, int]:
         up = Counter(pod.app for pod in self.pods.values() if pod.ready and not pod.leaving)

@@ -48,14 +48,21 @@ def is_called(bed: ControlPlane, namespace: str) -> bool:
 
 
 def measure(
-    bed: ControlPlane, namespaces: dict[str, str], program: Path, folder: Path, *, seconds: float, core: int
+    bed: ControlPlane,
+    namespaces: dict[str, str],
+    program: Path,
+    folder: Path,
+    *,
+    seconds: float,
+    core: int,
+    clients: int = 2,
 ) -> dict[str, Turns]:
-    """Creations, two at a time."""
+    """Creations, as many at a time as there are clients."""
     body = folder / "pod.json"
     body.write_bytes(msgspec.json.encode(review.pod("0")))
     certificate, key = _credentials(bed, folder)
     to = {name: f"{bed.server}{api.path('pods', None, where)}?dryRun=All" for name, where in namespaces.items()}
-    options = ("-connections=2", f"-seconds={seconds:g}", f"-cert={certificate}", f"-key={key}")
+    options = (f"-connections={clients}", f"-seconds={seconds:g}", f"-cert={certificate}", f"-key={key}")
     return load.turns(program, to, body, *options, core=core)
 
 
