@@ -22,6 +22,7 @@ DIR ?= .testbed/dev
 NODES ?= 3
 BIN ?= $(HOME)/.local/bin
 SPOT ?= 3
+BENCH ?=
 # What is installed, where from, and with which tools: those of the user, by their own rules.
 OVERLAY ?= production
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
@@ -74,8 +75,8 @@ plugin: $(READY)  ## Put `kubectl spotshift` into BIN= (~/.local/bin), run from 
 	@echo "kubectl-spotshift is in $(BIN)"
 	@case ":$$PATH:" in *":$(BIN):"*) ;; *) echo "put $(BIN) on your PATH: kubectl looks for plugins there";; esac
 
-bench: binaries  ## Measure speed and memory on this machine, repeated, with the spread.
-	$(PY) -m bench
+bench: binaries  ## Run every benchmark and write the report in bench/results (BENCH="--large", "--only plan quality").
+	$(PY) -m bench $(BENCH)
 
 campaigns: binaries  ## Run the long campaigns: hundreds of random faults on reflector and lease, fit against the scheduler, moves.
 	$(PY) -m tests.integration.cluster.reflector_campaign --schedules 200 --seed 1

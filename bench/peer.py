@@ -31,6 +31,11 @@ PATIENCE_SECONDS = 900.0
 _METRIC = re.compile(r"^descheduler_loop_duration_seconds_(sum|count) (\S+)$", re.MULTILINE)
 
 
+def version() -> str:
+    """The one that is pinned."""
+    return str(re.findall(r"sigs\.k8s\.io/descheduler v(\S+)", (MODULE / "go.mod").read_text())[0])
+
+
 def measure(bed: ControlPlane) -> dict[str, float]:
     """Seconds until its first cycle has ended, how long a later cycle takes, and memory."""
     program = ensure()

@@ -58,10 +58,11 @@ def ended(running: ControlPlane, name: str) -> float:
     return time.monotonic() - began
 
 
-def measure(running: ControlPlane, repeat: int) -> Found:
-    """One replica of each Deployment, again and again."""
+def measure(running: ControlPlane, repeat: int, *, prefix: str = "") -> Found:
+    """One replica of each Deployment whose name begins so, again and again."""
     found: Found = {}
-    firsts = {pod.deployment: pod for pod in reversed(kubelet.remembered(running))}
+    pods = [pod for pod in kubelet.remembered(running) if pod.deployment.startswith(prefix)]
+    firsts = {pod.deployment: pod for pod in reversed(pods)}
     for _ in range(repeat):
         for deployment, pod in sorted(firsts.items()):
             (planned,) = pod.processes

@@ -126,23 +126,22 @@ def stage() -> Iterator[Stage]:
         running = bed.up(home, found, nodes=NODES, spot=NODES, owner=os.getpid())
         try:
             install.install(running, tell=lambda _: None)
-            made = Stage(running)
-            made.mode("observe")
-            _fill(running)
-            yield made
+            yield full(running)
         finally:
             bed.down(home)
 
 
-def _fill(running: ControlPlane) -> None:
-    """One pod that leaves no room for any other, on every spot node."""
-    kube = running.api()
+def full(running: ControlPlane) -> Stage:
+    """On every spot node one pod that leaves no room for any other."""
+    kube, made = running.api(), Stage(running)
+    made.mode("observe")
     make_namespace(kube, "full")
     own = {objects.CAPACITY: "spot"}
     kube.create("deployments", objects.deployment("full", replicas=NODES, cpu="7700m", nodeSelector=own), "full")
     eventually(
         lambda: sum(map(objects.is_ready, kube.list("pods", "full"))), until=lambda it: it == NODES, timeout=120
     )
+    return made
 
 
 def table(results: Sequence[Result]) -> str:
