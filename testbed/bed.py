@@ -15,7 +15,7 @@ import psutil
 import urllib3
 import yaml
 
-from testbed import api, folder, layout, objects, ports, process
+from testbed import api, folder, layout, objects, ports, process, remains
 from testbed.binaries import Binaries
 from testbed.folder import Refused
 from testbed.waiting import NeverCame, eventually
@@ -151,6 +151,7 @@ def down(home: Path) -> list[str]:
     stopped: list[str] = []
     while found := _stop_all(home):  # again: one may have been on its way while the others were looked for
         stopped += found
+    remains.note(home, os.environ)
     folder.remove(home)
     return stopped
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import yaml
 from rich.console import Console
 
 from testbed import (
@@ -26,6 +27,8 @@ from testbed import (
     pins,
     process,
     progress,
+    remains,
+    rights,
     scheduling,
     sources,
 )
@@ -143,6 +146,22 @@ def _demo(options: argparse.Namespace) -> int:
     return demo.run(_binaries(), console=Console(highlight=False), pause_seconds=options.pause)
 
 
+def _rights(options: argparse.Namespace) -> int:
+    """What the manifests grant beside what the last run of the tests used of it."""
+    if not options.file.exists():
+        raise folder.Refused(
+            f"{options.file}: there is no such file; a run of the tests with a control plane writes it"
+        )
+    roles = sorted(path for path in options.manifests.rglob("rbac.yaml") if "chart" not in path.parts)
+    documents = [document for path in roles for document in yaml.safe_load_all(path.read_text())]
+    given, used = rights.granted(documents), remains.read(options.file.read_text())
+    print(rights.matrix(given, used))
+    left = rights.unused(given, used)
+    for account, (verb, resource) in left:
+        print(f"never used: {account} may {verb} {resource}", file=sys.stderr)
+    return int(bool(left))
+
+
 def _show_binaries(options: argparse.Namespace) -> int:
     if options.list:
         wanted = pins.versions()
@@ -169,7 +188,7 @@ def _parser() -> argparse.ArgumentParser:
     def command(name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=text, description=text)
         sub.set_defaults(run=run)
-        if name not in ("binaries", "demo", "render", "chart"):
+        if name not in ("binaries", "demo", "render", "chart", "rights"):
             sub.add_argument("--dir", type=Path, default=DEFAULT_DIR, help="folder of the test bed (%(default)s)")
         return sub
 
@@ -198,6 +217,9 @@ def _parser() -> argparse.ArgumentParser:
     rendered = command("render", _render, "print the objects of a kustomize folder, without a cluster")
     rendered.add_argument("folder", type=Path)
     command("chart", _chart, "write manifests/chart anew from the kustomize manifests")
+    asked = command("rights", _rights, "what the product may beside what it used in the last run; exit 1 if too much")
+    asked.add_argument("--manifests", type=Path, default=install.MANIFESTS.parent, help="where its roles are")
+    asked.add_argument("--file", type=Path, default=DEFAULT_DIR.parent / "rights.json", help="what was used")
     built = command("binaries", _show_binaries, "find or build the binaries")
     built.add_argument("--list", action="store_true", help="only name them with their versions")
     return parser

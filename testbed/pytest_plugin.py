@@ -7,6 +7,7 @@ with the run, even when the run is killed.
 import fcntl
 import os
 import secrets
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,10 +18,13 @@ import psutil
 import pytest
 from rich.console import Console
 
-from testbed import api, bed, binaries, objects, progress, proxy
+from testbed import api, bed, binaries, leaks, objects, progress, proxy, remains
 from testbed.waiting import eventually
 
 ROOT = Path(__file__).parent.parent
+RIGHTS = ROOT / ".testbed" / "rights.json"
+"""Which rights the last run used that had a control plane."""
+REMAINS = pytest.StashKey[remains.Remains]()
 CONFINED = "testbed.spotshift.dev/test"
 """Label of the nodes of one test; pods of its namespace are admitted to no others."""
 
@@ -137,18 +141,42 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
             report.sections.append((f"log of {path.stem}", running.tail(path.stem)))
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Every control plane of the run, in whichever process, leaves a note about itself before it is removed."""
+    if not hasattr(config, "workerinput"):
+        os.environ[remains.FOLDER] = str(_notes(psutil.Process()))
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Take the control plane down, and fail a run in which something was skipped."""
+    """Take the control plane down, and fail a run in which something was skipped or a secret got into a log."""
     if hasattr(session.config, "workerinput"):
         return
     bed.down(_home(psutil.Process()))
-    if _skipped(session.config) and not session.config.getoption("--allow-skips"):
+    notes = _notes(psutil.Process())
+    found = session.config.stash[REMAINS] = remains.gather(notes)
+    shutil.rmtree(notes, ignore_errors=True)
+    found.leaks += _leaks_of_tests(session.config)
+    if found.beds:
+        RIGHTS.write_text(remains.told(found.used))
+    skipped = _skipped(session.config) and not session.config.getoption("--allow-skips")
+    if skipped or found.leaks:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     count = _skipped(config)
     terminalreporter.write_line(f"skipped tests: {count}" + (" (a skipped test is a failure)" if count else ""))
+    for leak in config.stash.get(REMAINS, remains.Remains()).leaks:
+        terminalreporter.write_line(f"a secret in a log: {leak}", red=True)
+
+
+def _leaks_of_tests(config: pytest.Config) -> list[leaks.Leak]:
+    """In what processes of tests logged into the folders of those tests; planted ones are named so."""
+    factory: Any = getattr(config, "_tmp_path_factory", None)  # the only way to where pytest puts them
+    base: Path | None = factory.getbasetemp() if factory else None
+    if base is None:
+        return []
+    return leaks.search((it for it in leaks.logs(base) if "planted" not in it.name), {}, below=base)
 
 
 def _skipped(config: pytest.Config) -> int:
@@ -159,6 +187,10 @@ def _skipped(config: pytest.Config) -> int:
 def _controller(config: pytest.Config) -> psutil.Process:
     """The process that outlives all workers of this run."""
     return psutil.Process(os.getppid() if hasattr(config, "workerinput") else os.getpid())
+
+
+def _notes(controller: psutil.Process) -> Path:
+    return ROOT / ".testbed" / f"notes-{controller.pid}-{int(controller.create_time())}"
 
 
 def _home(controller: psutil.Process) -> Path:

@@ -63,16 +63,16 @@ DESCHEDULER: Final[Table] = {
     ("events.k8s.io", "events"): "create patch",
 }
 WEBHOOK: Final[Table] = {
-    ("", "namespaces"): "get list watch",
-    ("", "nodes"): "get list watch",
+    ("", "namespaces"): "list watch",
+    ("", "nodes"): "list watch",
     ("", "pods"): "list watch",
-    ("apps", "deployments"): "get list watch",
-    ("apps", "replicasets"): "get list watch",
-    ("apps", "statefulsets"): "get list watch",
-    ("batch", "jobs"): "get list watch",
-    ("batch", "cronjobs"): "get list watch",
-    ("scheduling.k8s.io", "priorityclasses"): "get list watch",
-    ("spotshift.dev", "podmigrations"): "get list watch",
+    ("apps", "deployments"): "list watch",
+    ("apps", "replicasets"): "list watch",
+    ("apps", "statefulsets"): "list watch",
+    ("batch", "jobs"): "list watch",
+    ("batch", "cronjobs"): "list watch",
+    ("scheduling.k8s.io", "priorityclasses"): "list watch",
+    ("spotshift.dev", "podmigrations"): "list watch",
 }
 ACCOUNTS: Final = {names.DESCHEDULER: DESCHEDULER, names.WEBHOOK: WEBHOOK}
 

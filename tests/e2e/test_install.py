@@ -14,8 +14,10 @@ import pytest
 import yaml
 from cryptography import x509
 
-from testbed import bed, folder, install, kubelet, ports, process
+from testbed import audit, bed, folder, install, kubelet, ports, process
+from testbed import rights as testbed_rights
 from testbed.api import Object
+from testbed.audit import Request
 from testbed.bed import ControlPlane
 from testbed.binaries import Binaries
 from testbed.objects import CAPACITY
@@ -142,37 +144,26 @@ def rights(product: ControlPlane) -> dict[str, list[Mapping[str, Any]]]:
     return found
 
 
-def is_granted(rule: Mapping[str, Any], verb: str, ref: Mapping[str, str]) -> bool:
-    return (
-        verb in rule["verbs"]
-        and ref["resource"] in rule["resources"]
-        and ref.get("apiGroup", "") in rule["apiGroups"]
-        and ref.get("name") in rule.get("resourceNames", [ref.get("name")])
-    )
+def is_granted(rule: Mapping[str, Any], asked: Request) -> bool:
+    named = rule.get("resourceNames", [asked.name])
+    return (asked.verb, asked.resource) in testbed_rights.of_rule(rule) and asked.name in named
 
 
 def test_rights_are_enough_and_nothing_else_is_asked_for(product: ControlPlane) -> None:
-    lines = product.layout.audit_log.read_text().splitlines()
-    events = [json.loads(line) for line in lines if f"system:serviceaccount:{SYSTEM}:" in line]
     for account, rules in rights(product).items():
-        user = f"system:serviceaccount:{SYSTEM}:{account}"
-        used = [event for event in events if event["user"]["username"] == user]
+        used = list(audit.requests(product.layout.audit_log, audit.of_account(SYSTEM, account)))
         assert used, f"{account} is in use"
-        refused = [event["requestURI"] for event in used if event.get("responseStatus", {}).get("code") in (401, 403)]
-        assert refused == []
-        for event in used:
-            assert any(is_granted(rule, event["verb"], event["objectRef"]) for rule in rules), event["requestURI"]
+        assert [it for it in used if it.code in (401, 403)] == []
+        for asked in used:
+            assert any(is_granted(rule, asked) for rule in rules), asked
 
 
 def test_nobody_uses_more_than_its_own_account(product: ControlPlane) -> None:
     """The processes come with user agents of their own: none of them is anybody else."""
-    agents = {"spotshift-certs", "spotshift-webhook"}
-    seen = set()
-    for line in product.layout.audit_log.read_text().splitlines():
-        event = json.loads(line)
-        if event.get("userAgent") in agents:
-            seen.add((event["userAgent"], event["user"]["username"]))
-    assert seen == {(agent, f"system:serviceaccount:{SYSTEM}:{agent}") for agent in agents}
+    agents = ("spotshift-certs", "spotshift-webhook")
+    found = {(it.agent, it.user) for agent in agents for it in audit.matching(product.layout.audit_log, agent)}
+    seen = {(agent, user) for agent, user in found if agent in agents}
+    assert seen == {(agent, audit.of_account(SYSTEM, agent)) for agent in agents}
 
 
 def used_ports(running: ControlPlane) -> set[int]:

@@ -14,7 +14,7 @@ import pytest
 import urllib3
 import yaml
 
-from testbed import bed, extras, install, jobs, kubelet, objects, process, sources
+from testbed import audit, bed, extras, install, jobs, kubelet, objects, process, sources
 from testbed.api import Api, Object
 from testbed.bed import ControlPlane
 from testbed.binaries import Binaries
@@ -188,13 +188,8 @@ def chart() -> sources.Chart:
 
 def asked_for(running: ControlPlane, account: str) -> Iterator[tuple[str, str, int]]:
     """Verb, resource and answer of every request of a ServiceAccount."""
-    user = f"system:serviceaccount:{SYSTEM}:{account}"
-    for line in running.layout.audit_log.read_text().splitlines():
-        if user in line:
-            event = json.loads(line)
-            ref = event["objectRef"]
-            what = "/".join(filter(None, (ref["resource"], ref.get("subresource"))))
-            yield event["verb"], what, event.get("responseStatus", {}).get("code", 0)
+    for it in audit.requests(running.layout.audit_log, audit.of_account(SYSTEM, account)):
+        yield it.verb, re.sub(r"\.[^/]+", "", it.resource), it.code
 
 
 def own_rights() -> set[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 import base64
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -20,7 +19,7 @@ from certs import findings, keys, objects, options, plan, store, x509
 from certs.x509 import Certificate
 from cluster import auth
 from cluster.client import Client
-from testbed import access, ports
+from testbed import access, audit, ports
 from testbed.api import JSON_PATCH, Api, ApiError, Object
 from testbed.bed import ControlPlane
 from testbed.waiting import eventually
@@ -166,13 +165,8 @@ class Installation:
 
     def verbs_used(self) -> set[tuple[str, str]]:
         """Resource and verb of every request our account was granted, from the apiserver's audit log."""
-        user = f"system:serviceaccount:{self.namespace}:{ACCOUNT}"
-        events = (json.loads(line) for line in self.bed.layout.audit_log.read_text().splitlines() if user in line)
-        return {
-            (event["objectRef"]["resource"], event["verb"])
-            for event in events
-            if event["user"]["username"] == user and event["responseStatus"]["code"] < 400
-        }
+        asked = audit.requests(self.bed.layout.audit_log, audit.of_account(self.namespace, ACCOUNT))
+        return {(it.resource.partition(".")[0], it.verb) for it in asked if it.code < 400}
 
 
 def leaf_of(secret: Object) -> x509.Pair | None:

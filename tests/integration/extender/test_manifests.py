@@ -1,6 +1,5 @@
 """What is shipped: accepted by the API server, within the strictest profile, with no right too many or too few."""
 
-import json
 import os
 from pathlib import Path
 
@@ -8,8 +7,10 @@ import pytest
 import yaml
 
 from bench.extender.stage import MANIFESTS, Extender
+from testbed import audit, rights
 from testbed.api import Api, Object
 from testbed.bed import ControlPlane
+from testbed.rights import Used
 from testbed.waiting import eventually
 from tests.integration.extender.login import ACCOUNT
 
@@ -57,18 +58,12 @@ def test_with_tls_the_certificate_is_mounted_where_it_is_looked_for(cluster: Con
 def test_every_right_is_used_and_none_is_missing(
     cluster: ControlPlane, account: str, extender: Extender, shipped: list[Object]
 ) -> None:
-    granted = {name for it in one(shipped, "ClusterRole")["rules"] for name in it["resources"]}
-    user = f"system:serviceaccount:{account}:{ACCOUNT}"
+    granted = {right for it in one(shipped, "ClusterRole")["rules"] for right in rights.of_rule(it)}
 
-    def used() -> list[Object]:
-        lines = cluster.layout.audit_log.read_text().splitlines()
-        events = [json.loads(line) for line in lines if user in line]
-        return [event for event in events if event["user"]["username"] == user]
+    def used() -> Used:
+        found = Used()
+        found.take(audit.requests(cluster.layout.audit_log, audit.of_account(account, ACCOUNT)))
+        return found
 
-    eventually(
-        lambda: {event["objectRef"]["resource"] for event in used() if event["verb"] == "watch"},
-        until=lambda watched: watched == granted,
-        what="a watch for every right",
-    )
-    assert {event["verb"] for event in used()} <= {"list", "watch"}
-    assert 403 not in {event.get("responseStatus", {}).get("code") for event in used()}
+    eventually(lambda: used().rights(ACCOUNT), until=lambda found: found == granted, what="every right in use")
+    assert used().refused == {}

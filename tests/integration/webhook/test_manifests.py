@@ -1,12 +1,12 @@
 """What is shipped: accepted by the API server, within the strictest profile, with no right too many or too few."""
 
-import json
-
 import pytest
 import yaml
 
+from testbed import audit, rights
 from testbed.api import Api, Object
 from testbed.bed import ControlPlane
+from testbed.rights import Used
 from testbed.waiting import eventually
 from tests.integration.webhook.serving import ACCOUNT, MANIFESTS, Serving
 from tests.integration.webhook.test_server import rule, rules
@@ -39,21 +39,15 @@ def test_the_pods_keep_to_the_strictest_profile(cluster: ControlPlane, kube: Api
 def test_every_right_is_used_and_none_is_missing(
     cluster: ControlPlane, kube: Api, namespace: str, webhook: Serving
 ) -> None:
-    granted = {name for it in shipped(cluster)["ClusterRole"]["rules"] for name in it["resources"]}
-    user = f"system:serviceaccount:{namespace}:{ACCOUNT}"
+    granted = {right for it in shipped(cluster)["ClusterRole"]["rules"] for right in rights.of_rule(it)}
 
-    def used() -> list[Object]:
-        lines = cluster.layout.audit_log.read_text().splitlines()
-        events = [json.loads(line) for line in lines if user in line]
-        return [event for event in events if event["user"]["username"] == user]
+    def used() -> Used:
+        found = Used()
+        found.take(audit.requests(cluster.layout.audit_log, audit.of_account(namespace, ACCOUNT)))
+        return found
 
-    eventually(
-        lambda: {event["objectRef"]["resource"] for event in used() if event["verb"] == "watch"},
-        until=lambda watched: watched == granted,
-        what="a watch for every right",
-    )
-    assert {event["verb"] for event in used()} <= {"list", "watch"}
-    assert 403 not in {event.get("responseStatus", {}).get("code") for event in used()}
+    eventually(lambda: used().rights(ACCOUNT), until=lambda found: found == granted, what="every right in use")
+    assert used().refused == {}
 
 
 def test_settings_are_followed(kube: Api, namespace: str, webhook: Serving) -> None:

@@ -1,68 +1,31 @@
 """What must hold after anything that was done to a move, read from the cluster and from the apiserver's audit log."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from policy import keys
-from testbed import objects
+from testbed import audit, objects
 from testbed.api import Api, Object
+from testbed.audit import Request
 from testbed.bed import ControlPlane
 from testbed.waiting import NeverCame, eventually
 from tests.integration.descheduler.moves import product
 
 KEYS: Final = keys.under()
 ENDED: Final = frozenset({"Completed", "Failed", "Cancelled"})
-USER: Final = f"system:serviceaccount:{product.SYSTEM}:{product.ACCOUNT}"
+USER: Final = audit.of_account(product.SYSTEM, product.ACCOUNT)
 ON_NODES: Final = frozenset(
     {KEYS.cordoned_by, KEYS.maintenance_status, KEYS.maintenance_remaining, KEYS.maintenance_since}
 )
 WORKLOADS: Final = ("deployments", "replicasets", "statefulsets")
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One line of the audit log."""
-
-    verb: str
-    resource: str
-    """With its API group and subresource: `pods/eviction`, `deployments.apps`."""
-    namespace: str
-    name: str
-    code: int
-    at: datetime
-    """When the apiserver had answered it."""
-    decision: str
-    """Of the authorizer: `allow` or `forbid`."""
-
-
 def requests(bed: ControlPlane) -> Iterator[Request]:
-    """What the descheduler's account has asked for so far. A line that is still being written is left out."""
-    with bed.layout.audit_log.open() as log:
-        for line in log:
-            if USER in line and line.endswith("\n"):
-                found = json.loads(line)
-                if found["user"]["username"] == USER and found["stage"] == "ResponseComplete":
-                    yield _request(found)
-
-
-def _request(found: Object) -> Request:
-    ref: dict[str, Any] = found.get("objectRef", {})
-    group = f".{ref['apiGroup']}" if ref.get("apiGroup") else ""
-    part = f"/{ref['subresource']}" if ref.get("subresource") else ""
-    return Request(
-        found["verb"],
-        f"{ref.get('resource', '')}{group}{part}",
-        ref.get("namespace", ""),
-        ref.get("name", ""),
-        found.get("responseStatus", {}).get("code", 0),
-        datetime.fromisoformat(found["stageTimestamp"]),
-        found.get("annotations", {}).get("authorization.k8s.io/decision", ""),
-    )
+    """What the descheduler's account has asked for so far."""
+    return audit.requests(bed.layout.audit_log, USER)
 
 
 def seen(bed: ControlPlane, namespace: str, verb: str, resource: str) -> int:
