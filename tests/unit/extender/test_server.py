@@ -1,7 +1,9 @@
 """The numbers that the server counts, and the statuses a scheduler sees."""
 
+import asyncio
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -63,3 +65,21 @@ def test_an_error_of_ours_lets_everything_pass_and_is_told() -> None:
 @pytest.mark.parametrize("path", ["/", "/bind", "/preempt", "/filter/"])
 def test_nothing_else_is_served(path: str) -> None:
     assert not server.application(a_view, runtime=World().runtime).serves(path)
+
+
+@pytest.mark.parametrize("path", ["/filter", "/prioritize", "/", "/bind", "/preempt"])
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT"])
+def test_a_question_is_a_post_and_nothing_else(path: str, method: str) -> None:
+    """The two questions are answered from what is known; there is no third thing to ask for, and none that binds."""
+    app = server.application(a_view, runtime=World().runtime)
+    told: list[Any] = []
+
+    async def send(message: Any) -> None:
+        told.append(message)
+
+    async def receive() -> Any:
+        raise AssertionError("the body is not even read")
+
+    scope = {"type": "http", "method": method, "path": path, "headers": []}
+    asyncio.run(app(scope, receive, send))
+    assert told[0]["status"] == (405 if app.serves(path) else 404)

@@ -166,3 +166,10 @@ def test_before_the_first_picture_and_beyond_the_last_page() -> None:
     full = client(pictures.picture(), pages=0)
     assert full.get("/events").status_code == 503
     assert client(pictures.picture()).get("/nodes/none").status_code == 404
+
+
+def test_no_route_takes_anything_but_a_look() -> None:
+    made = app.create(Board(), OPEN, Streams(1))
+    rules = list(made.url_map.iter_rules())
+    assert len(rules) >= 7
+    assert {method for rule in rules for method in rule.methods or ()} == {"GET", "HEAD", "OPTIONS"}
