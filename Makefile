@@ -32,7 +32,7 @@ DOCKER ?= docker
 KUBECTL ?= kubectl
 KIND_CLUSTER ?= spotshift
 
-.PHONY: help test coverage check unit integration e2e demo up down plugin bench browser campaigns fmt docs lock binaries clean manifests chart image kind-load uninstall
+.PHONY: audit rights help test coverage check unit integration e2e demo up down plugin bench browser campaigns fmt docs lock binaries clean manifests chart image kind-load uninstall
 
 help:  ## Print every target with one sentence.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -118,6 +118,12 @@ lock: $(READY)  ## Pin requirements*.txt again from requirements*.in.
 	@for name in requirements requirements-dev; do \
 	  $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	    --no-emit-index-url --custom-compile-command 'make lock' $$name.in -o $$name.txt; done
+
+audit: $(READY)  ## Audit what we depend on: hashes, licences, withdrawn files and known holes, as far as the index tells.
+	@$(PY) -m testbed audit
+
+rights: $(READY)  ## Print which rights of each ServiceAccount the last run of the tests used; fail if one is never used.
+	@$(PY) -m testbed rights
 
 browser:  ## Find Chromium for the tests of the dashboard, or install it (Debian, as root).
 	@command -v chromium chromium-browser google-chrome >/dev/null \

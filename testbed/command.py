@@ -19,6 +19,7 @@ from testbed import (
     binaries,
     build,
     chart,
+    dependencies,
     extras,
     folder,
     golang,
@@ -33,6 +34,7 @@ from testbed import (
     sources,
 )
 
+ROOT = Path(__file__).parent.parent
 DEFAULT_DIR = Path(".testbed/dev")
 EXPECTED = (folder.Refused, bed.DidNotStart, build.BuildFailed, golang.NoToolchain, sources.NotApplied)
 """Failures that the user can do something about: told in words, without a traceback."""
@@ -162,6 +164,16 @@ def _rights(options: argparse.Namespace) -> int:
     return int(bool(left))
 
 
+def _audit(options: argparse.Namespace) -> int:
+    """What we depend on. Where the index is, pip knows."""
+    from pip._internal.models.index import PyPI
+
+    url = options.index or PyPI.pypi_url
+    found = dependencies.audit(dependencies.all_pins(ROOT), None if options.offline else dependencies.online(url))
+    print(found)
+    return int(bool(found.wrong))
+
+
 def _show_binaries(options: argparse.Namespace) -> int:
     if options.list:
         wanted = pins.versions()
@@ -188,7 +200,7 @@ def _parser() -> argparse.ArgumentParser:
     def command(name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=text, description=text)
         sub.set_defaults(run=run)
-        if name not in ("binaries", "demo", "render", "chart", "rights"):
+        if name not in ("binaries", "demo", "render", "chart", "rights", "audit"):
             sub.add_argument("--dir", type=Path, default=DEFAULT_DIR, help="folder of the test bed (%(default)s)")
         return sub
 
@@ -220,6 +232,9 @@ def _parser() -> argparse.ArgumentParser:
     asked = command("rights", _rights, "what the product may beside what it used in the last run; exit 1 if too much")
     asked.add_argument("--manifests", type=Path, default=install.MANIFESTS.parent, help="where its roles are")
     asked.add_argument("--file", type=Path, default=DEFAULT_DIR.parent / "rights.json", help="what was used")
+    audited = command("audit", _audit, "look for holes, withdrawn files and licences in what we depend on")
+    audited.add_argument("--index", metavar="URL", help="the JSON interface of another package index")
+    audited.add_argument("--offline", action="store_true", help="without an index: pins, versions and licences only")
     built = command("binaries", _show_binaries, "find or build the binaries")
     built.add_argument("--list", action="store_true", help="only name them with their versions")
     return parser

@@ -1,4 +1,4 @@
-"""Everything we ship to run is admitted under Pod Security `restricted`, enforced by the API server on our namespace."""
+"""Everything we ship to run is admitted under Pod Security `restricted`, enforced by the API server itself."""
 
 import copy
 from typing import Any
