@@ -49,6 +49,7 @@ BENCHMARKS = (
     Benchmark("plan", large=("--large",)),
     Benchmark("webhook", markdown=True),
     Benchmark("thrash"),
+    Benchmark("evictions"),
     Benchmark("scale"),
     Benchmark("extender"),
     Benchmark("interruption"),

@@ -194,6 +194,12 @@ def scale(found: Any) -> Iterator[Row]:
     yield Row("events that one leader takes each second", f"{found['flood events per second']:.0f}")
 
 
+def evictions(found: Any) -> Iterator[Row]:
+    """What one leader carries out."""
+    told = f"{found['evictions per second']:.0f}, best second {found['in the best second']:.0f}"
+    yield Row(f"evictions each second, {found['evictions']:.0f} pods", told)
+
+
 def stopping(found: Any) -> Iterator[Row]:
     """SIGTERM to exit."""
     for name, seconds in found.items():
@@ -215,6 +221,7 @@ BY_NAME: Final[Mapping[str, Rows]] = {
     "plan": plan,
     "growth": growth,
     "scale": scale,
+    "evictions": evictions,
     "quality": quality,
     "thrash": thrash,
     "interruption": interruption,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import interruption, stopping, thrash, throughput
+from bench import evictions, interruption, stopping, thrash, throughput
 from bench.webhook import contenders, review
 from testbed import bed, install, objects
 from testbed.bed import ControlPlane
@@ -55,7 +55,9 @@ def test_pods_are_created_with_each_webhook(
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("module", [interruption, stopping, thrash, throughput], ids=lambda it: it.__name__)
+@pytest.mark.parametrize(
+    "module", [evictions, interruption, stopping, thrash, throughput], ids=lambda it: it.__name__
+)
 def test_smoke(module: object, tmp_path: Path, control_plane_binaries: Binaries) -> None:
     report = tmp_path / "figures.json"
     assert module.main(["--smoke", "--json", str(report)]) == 0  # type: ignore[attr-defined]

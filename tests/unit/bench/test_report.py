@@ -57,6 +57,7 @@ FIGURES: dict[str, Any] = {
         "exponents": dict.fromkeys(GROWTH, 0.4),
     },
     "scale": SCALE | {"flood events per second": 9000.0},
+    "evictions": {"evictions": 300, "evictions per second": 21.0, "in the best second": 30},
     "quality": [a_move("guided", 104), a_move("guided", 111), a_move("sigs descheduler", 1200, bounced=900)],
     "thrash": [
         {"variant": "spotshift", "evictions": 0, "per_hour": 0.0},
