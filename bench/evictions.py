@@ -48,11 +48,13 @@ def measure(running: ControlPlane, pods: int) -> Figures:
     for name in spot:
         kube.patch("nodes", name, {"spec": {"taints": [TAINT]}})
     _until_ready(kube, others, pods)
-    return rate([it.at for it in audit.requests(running.layout.audit_log, ACCOUNT) if _is_eviction(it)])
+    return rate(carried_out(running))
 
 
-def _is_eviction(asked: audit.Request) -> bool:
-    return asked.resource == "pods/eviction" and asked.code == 201
+def carried_out(running: ControlPlane) -> list[datetime]:
+    """When each eviction of the product was accepted."""
+    asked = audit.requests(running.layout.audit_log, ACCOUNT)
+    return [it.at for it in asked if it.resource == "pods/eviction" and it.code == 201]
 
 
 def rate(times: Sequence[datetime]) -> Figures:

@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -34,12 +35,16 @@ class Remains:
 def note(home: Path, environ: Mapping[str, str]) -> None:
     """Leave a note about the test bed in `home`, if anybody asked for one."""
     folder, layout = environ.get(FOLDER), Layout(home)
-    if not folder or not layout.audit_log.exists():
-        return
+    if folder and layout.audit_log.exists():
+        with suppress(FileNotFoundError):  # somebody else is removing it at the same moment, and leaves the note
+            _write(Path(folder), home, layout)
+
+
+def _write(folder: Path, home: Path, layout: Layout) -> None:
     used = Used()
     used.take(it for it in audit.matching(layout.audit_log, ACCOUNT, but=SYSTEM) if _is_program(it.agent))
     found = leaks.search(leaks.logs(layout.logs), leaks.secrets_of(home), below=home)
-    target = Path(folder) / f"{os.getpid()}-{secrets.token_hex(4)}.json"
+    target = folder / f"{os.getpid()}-{secrets.token_hex(4)}.json"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(json.dumps({"rights": _rows(used), "leaks": [asdict(it) for it in found]}))
 

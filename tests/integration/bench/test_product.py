@@ -28,7 +28,7 @@ def product(tmp_path_factory: pytest.TempPathFactory, control_plane_binaries: Bi
 
 def test_nothing_is_evicted_where_nothing_fits(product: ControlPlane) -> None:
     stage = thrash.full(product)
-    found = stage.play(thrash.OURS, seconds=2 * thrash.INTERVAL_SECONDS)
+    found = stage.play(thrash.OURS, seconds=thrash.INTERVAL_SECONDS + 1)
     assert (found.pods, found.evictions) == (thrash.REPLICAS, 0)
     assert f"| {thrash.OURS} | 0 |" in thrash.table([found])
 
@@ -41,6 +41,15 @@ def test_the_end_of_a_process_is_measured_and_it_runs_again(product: ControlPlan
     after = install.status(product)
     assert all(after.values())
     assert {name for name, pid in after.items() if pid != before[name]} == {"spotshift-descheduler-0.descheduler"}
+
+
+def test_a_node_is_taken_away_and_what_was_lost_is_counted(product: ControlPlane) -> None:
+    sizes = interruption.Sizes({"web": 2, "one": 1}, notice=8, watched=9)
+    found = interruption.Stage(product, product.api(), sizes).play(interruption.OURS)
+    assert (found.variant, found.pods) == (interruption.OURS, 3)
+    assert found.first_eviction is not None
+    assert found.lost > 0, "pods need five seconds to start, and some had to go before"
+    assert 2 <= evictions.rate(evictions.carried_out(product))["evictions"] <= 3
 
 
 @pytest.mark.timeout(1500)  # the first run on a machine compiles the other two
