@@ -81,7 +81,7 @@ def _status(text: str) -> tuple[str, int, int]:
     stage, _, numbers = text.partition(" ")
     done, slash, total = numbers.partition("/")
     known = stage if stage in set(Stage) else ""
-    counted = slash and all(it.isascii() and it.isdigit() for it in (done, total))
+    counted = slash and all(it.isascii() and it.isdigit() and len(it) <= len("999999") for it in (done, total))
     return (known, int(done), int(total)) if known and counted else (known, 0, 0)
 
 

@@ -109,6 +109,7 @@ DRAINS: dict[str, tuple[dict[str, str], dict[str, str], str | None]] = {
     "by another sign": ({}, {OURS.maintenance_status: "draining 1/2"}, "draining 1/2"),
     "called off": ({}, {OURS.cordoned_by: "spotshift"}, "restoring"),
     "scribbled over": (LABEL, {OURS.maintenance_status: "draining x/y"}, "draining"),
+    "a number beyond any": (LABEL, {OURS.maintenance_status: f"draining {'9' * 5_000}/1"}, "draining"),
     "not ours": (LABEL, {OURS.maintenance_status: "<b>hello</b>"}, "requested"),
 }
 

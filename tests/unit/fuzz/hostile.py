@@ -12,8 +12,18 @@ TEXTS = (
     "2026-13-45T99:99:99Z", "1h", "-1h", "1" * 30 + "h", "../../etc/passwd", "/", "//", ".", "..", "-", "_",
     "<script>alert(1)</script>", "'; --", '"', "\\", "{{7*7}}", "${x}", "%s%n", "{0}", "$(id)", "`id`",
     "\u202egnp.exe", "\ufeff", "é", "😀" * 70, "a" * 63, "a" * 64, "a" * 253, "a" * 5_000, "A.b-c_d", "a/b/c", "Ⅷ",
+    "default/web: x\n: \n",
     "spotshift", "kube-system", "default", "node-1", "system:masters", "99999Ei", "1n", "100m", "-5m", "1Ki ", "E",
 )  # fmt: skip
+STATUSES = (
+    "draining 7/12",
+    "draining x/y",
+    "drained /",
+    f"draining {'9' * 5_000}/1",
+    f"draining 1/{'9' * 5_000}",
+    "/",
+)
+"""Nearly what we write ourselves."""
 ODD: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63), 10**30, 1.5, 1e308, [], {}, [None], [[]], {"": ""},
     {"a": None}, ["x"], [{}], {"name": "x"},

@@ -129,6 +129,13 @@ def nodes(rng: random.Random) -> str:
     node = copy.deepcopy(NODE)
     node["metadata"] |= {"name": hostile.text(rng) or "x", **_marks(rng)}
     node["metadata"]["labels"] |= {keys.HOSTNAME: hostile.text(rng), hostile.text(rng): hostile.text(rng)}
+    if rng.random() < 0.5:  # few hostile texts are the one that drains a node
+        node["metadata"]["labels"][KEYS.maintenance] = "true"
+        node["metadata"]["annotations"][KEYS.maintenance_status] = rng.choice(
+            (hostile.text(rng), rng.choice(hostile.STATUSES))
+        )
+    if rng.random() < 0.3:
+        node["spec"]["taints"] = [{"key": "aws-node-termination-handler/spot-itn", "effect": "NoSchedule"}]
     hostile.spoil(node, rng, times=rng.choice((0, 1, 2)))
     node["kind"] = "Node"
     pod = copy.deepcopy(POD)
