@@ -6,7 +6,8 @@ from typing import Any
 
 TEXTS = (
     "", " ", "\x00", "\n", "a\nb: c", "\t", "true", "True", "TRUE", "false", "null", "None", "0", "-0", "-1", "+1",
-    "00", "1e9", "1e999", "-1e999", "NaN", "Infinity", "9" * 400, "0x10", "٣", "½", "1.5", "100%", "101", "1_000",
+    "00", "1e9", "1e999", "-1e999", "NaN", "Infinity", "9" * 400, "9" * 5_000, "0x10", "٣", "½", "1.5",
+    "100%", "101", "1_000",
     "prefer", "require", "avoid", "ignore", "enabled", "disabled", "critical", "standard", "batch", "spot",
     "Spot", " spot", "on-demand", "2026-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z",
     "2026-13-45T99:99:99Z", "1h", "-1h", "1" * 30 + "h", "../../etc/passwd", "/", "//", ".", "..", "-", "_",
@@ -60,4 +61,21 @@ def spoil(document: Any, rng: random.Random, *, times: int) -> None:
         holder = document
         for key in path[:-1]:
             holder = holder[key]
-        holder[path[-1]] = value(rng)
+        holder[path[-1]] = alike(holder[path[-1]], rng)
+
+
+def alike(known: Any, rng: random.Random) -> Any:
+    """Of the same type, mostly: what has another one is refused at the door, and gets no further."""
+    match known if rng.random() > 0.15 else None:
+        case bool():
+            return not known
+        case int():
+            return rng.choice((0, -1, 1, 2**31, 2**63 - 1, -(2**63), known + 1))
+        case str():
+            return text(rng)
+        case list():
+            return rng.choice(([], known * 2, known[:1] * 50))
+        case dict():
+            return rng.choice(({}, {key: known[key] for key in list(known)[1:]}))
+        case _:
+            return value(rng)

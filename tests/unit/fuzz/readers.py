@@ -19,8 +19,10 @@ NOW = datetime(2026, 11, 16, 6, tzinfo=UTC)
 KEYS = keys.under()
 
 
-def read(state: ClusterState, settings: Settings) -> None:
-    """As a pass of the leader, a look of the console and a page of the dashboard do it."""
+def read(state: ClusterState, settings: Settings, *, steps: bool = True) -> None:
+    """As a pass of the leader, a look of the console and a page of the dashboard do it. `steps`: the status of every
+    migration was written by us, which a policy sees to, so each has a next step.
+    """
     context = Context(state, settings, KEYS, NOW, memory.cooldowns(state.migrations.values(), settings, NOW))
     made = plan.make(state, settings, NOW)
     list(gauges.read(state, made, settings, NOW))
@@ -32,7 +34,7 @@ def read(state: ClusterState, settings: Settings) -> None:
         list(guards.mistakes(pod, context))
         explanation.of_pod(pod, Gathered(state, 1), settings, NOW)
     judge = Judge(lambda: settings, lambda: "", holder="me")
-    for migration in state.migrations.values():
+    for migration in state.migrations.values() if steps else ():
         machine.step(migration, judge(migration, state, NOW), NOW)
     report.of_plan(made, Gathered(state, 1))
     _shown(state, settings, made)

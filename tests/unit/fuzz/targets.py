@@ -94,7 +94,7 @@ OTHERS: tuple[Json, ...] = (
 )
 
 
-def state_of(documents: list[Json]) -> ClusterState | None:
+def state_of(documents: list[Json], *, steps: bool = True) -> ClusterState | None:
     """As watches would tell it; an object that cannot be read or counted is left out, as the product does it."""
     made, decoders, left_out = ClusterState(SETTINGS), Decoders(), False
     for it in documents:
@@ -102,14 +102,17 @@ def state_of(documents: list[Json]) -> ClusterState | None:
             made.apply(None, decoders.of(build.TYPES[it["kind"]]).decode(msgspec.json.encode(it)))
         except (errors.Malformed, InvalidQuantity):
             left_out = True
-    readers.read(made, SETTINGS)
+    readers.read(made, SETTINGS, steps=steps)
     return None if left_out else made
 
 
 def reviews(rng: random.Random) -> str:
     """Bodies that no API server would send."""
-    body = rng.choice(SPOILS)(rng, building.body(_said(rng)))
-    return _reviewed(body, building.view())
+    document = json.loads(building.body(_said(rng)))
+    if rng.random() < 0.5:
+        hostile.spoil(document["request"]["object"], rng, times=rng.randint(1, 4))
+        return _reviewed(json.dumps(document).encode(), building.view())
+    return _reviewed(rng.choice(SPOILS)(rng, json.dumps(document).encode()), building.view())
 
 
 def annotations(rng: random.Random) -> str:
@@ -146,11 +149,16 @@ def nodes(rng: random.Random) -> str:
 
 
 def migrations(rng: random.Random) -> str:
-    """PodMigrations as users and others might write them."""
-    migration = copy.deepcopy(MIGRATION)
-    hostile.spoil(migration, rng, times=rng.randint(1, 4))
+    """PodMigrations as users may write them, who do not get at the status, and whole ones for those who only look."""
+    migration, by_user = copy.deepcopy(MIGRATION), rng.random() < 0.5
+    if by_user:
+        migration["status"] = rng.choice(({}, migration["status"]))
+        for part in ("spec", "metadata"):
+            hostile.spoil(migration[part], rng, times=rng.randint(1, 3))
+    else:
+        hostile.spoil(migration, rng, times=rng.randint(1, 4))
     migration["kind"] = "PodMigration"
-    read = state_of([NODE, *OTHERS, POD, migration])
+    read = state_of([NODE, *OTHERS, POD, migration], steps=by_user)
     _asked(rng, PODMIGRATIONS, migration)
     return _seen_by_webhook(rng, migration) if read is not None else "refused"
 
@@ -166,7 +174,7 @@ def dumps(rng: random.Random) -> str:
         found = dump.read([File("dump.json", text)], SETTINGS, none=())
     except Refused:
         return "refused"
-    readers.read(found.state, SETTINGS)
+    readers.read(found.state, SETTINGS, steps=False)
     return "taken"
 
 
