@@ -73,7 +73,7 @@ def read(text: str) -> Used:
 
 def _is_program(agent: str) -> bool:
     """Tests try what an account may not; what counts is what programs do, and they say who they are."""
-    return bool(agent) and not agent.startswith(("python-urllib3", "kubectl", "Python"))
+    return bool(agent) and not agent.startswith(("python-urllib3", "kubectl/", "kubectl.test"))
 
 
 def gather(folder: Path) -> Remains:

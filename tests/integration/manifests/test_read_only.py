@@ -1,14 +1,18 @@
 """Whoever takes over the dashboard or the extender can look, and change nothing: asked with their own tokens."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import yaml
 
-from testbed import access, objects
+from testbed import access, audit, objects, rights
 from testbed.api import Api, ApiError, connect
 from testbed.bed import ControlPlane
 from testbed.install import MANIFESTS
+from testbed.rights import Used
+from testbed.waiting import eventually
+from tests.integration.console.web import browser as driving
 
 SYSTEM = "spotshift-system"
 COMPONENTS = MANIFESTS.parent / "components"
@@ -18,13 +22,11 @@ ABOUT_ONESELF = {"selfsubjectreviews", "selfsubjectaccessreviews", "selfsubjectr
 
 
 @pytest.fixture(scope="module", params=["console", "extender"])
-def account(cluster: ControlPlane, request: pytest.FixtureRequest) -> Iterator[Api]:
+def account(cluster: ControlPlane, request: pytest.FixtureRequest) -> Api:
     """The API as the ServiceAccount that is shipped."""
     cluster.kubectl("apply", "-f", str(MANIFESTS / "namespace.yaml"))
-    rights = str(COMPONENTS / request.param / "rbac.yaml")
-    cluster.kubectl("apply", "-f", rights)
-    yield connect(access.kubeconfig(cluster, f"spotshift-{request.param}", SYSTEM))
-    cluster.kubectl("delete", "-f", rights)
+    cluster.kubectl("apply", "-f", str(COMPONENTS / request.param / "rbac.yaml"))
+    return connect(access.kubeconfig(cluster, f"spotshift-{request.param}", SYSTEM))
 
 
 @pytest.mark.parametrize("where", ["default", "kube-system", SYSTEM])
@@ -63,6 +65,28 @@ def test_writes_are_refused(account: Api, subtests: pytest.Subtests) -> None:
                 write(account)
             assert refusal.value.status in {403, 404}, refusal.value
             assert refusal.value.status == 403 or name == "move", "that kind need not be installed here"
+
+
+def test_the_dashboard_needs_its_rights_and_no_others(cluster: ControlPlane, tmp_path: Path) -> None:
+    cluster.kubectl("apply", "-f", str(MANIFESTS / "namespace.yaml"))
+    cluster.kubectl("apply", "-k", str(MANIFESTS / "migrations"))
+    cluster.kubectl("wait", "--for=condition=Established", "crd/podmigrations.spotshift.dev", "--timeout=30s")
+    rbac = COMPONENTS / "console" / "rbac.yaml"
+    cluster.kubectl("apply", "-f", str(rbac))
+    name = "spotshift-console"
+    granted = rights.granted(list(yaml.safe_load_all(rbac.read_text())))[name]
+    port = driving.free_port()
+    command = ("--kubeconfig", str(access.kubeconfig(cluster, name, SYSTEM)), "--listen", f"127.0.0.1:{port}")
+
+    def used() -> Used:
+        found = Used()
+        found.take(audit.requests(cluster.layout.audit_log, audit.of_account(SYSTEM, name)))
+        return found
+
+    with driving.serving("console.web", *command, "--interval", "0.5", port=port, log=tmp_path / "log"):
+        eventually(lambda: granted - used().rights(name), until=lambda it: not it, what="every right in use")
+    assert used().rights(name) <= granted
+    assert used().refused == {}
 
 
 def test_pods_of_both_read_only_their_own_token() -> None:
