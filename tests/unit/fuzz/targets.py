@@ -29,7 +29,7 @@ from tests.integration.webhook.test_hostile import SPOILS
 from tests.unit.descheduler import build
 from tests.unit.extender.building import by_names
 from tests.unit.extender.building import pod as asked_pod
-from tests.unit.fuzz import hostile, readers
+from tests.unit.fuzz import hostile, readers, workloads
 from tests.unit.webhook import building
 from webhook import snapshot
 from webhook.handle import handle
@@ -127,6 +127,15 @@ def annotations(rng: random.Random) -> str:
     return outcome
 
 
+def pods(rng: random.Random) -> str:
+    """Specs of pods and workloads, budgets, autoscalers and volumes, on a node that is to be emptied."""
+    node = copy.deepcopy(NODE)
+    node["metadata"]["labels"] |= {KEYS.maintenance: "true", "a": "5"}
+    node["spec"] = rng.choice(({}, {"taints": [{"key": "aws-node-termination-handler/spot-itn"}]}))
+    read = state_of([node, *OTHERS[:2], *workloads.spoilt(rng, POD)])
+    return "refused" if read is None else "taken"
+
+
 def nodes(rng: random.Random) -> str:
     """Names, labels, annotations, taints and conditions of nodes, for the plan, the webhook and the extender."""
     node = copy.deepcopy(NODE)
@@ -181,6 +190,7 @@ def dumps(rng: random.Random) -> str:
 TARGETS: dict[str, Callable[[random.Random], str]] = {
     "reviews": reviews,
     "annotations": annotations,
+    "pods": pods,
     "nodes": nodes,
     "migrations": migrations,
     "dumps": dumps,
