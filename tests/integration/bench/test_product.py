@@ -44,8 +44,13 @@ def test_the_end_of_a_process_is_measured_and_it_runs_again(product: ControlPlan
 
 
 def test_a_node_is_taken_away_and_what_was_lost_is_counted(product: ControlPlane) -> None:
-    sizes = interruption.Sizes({"web": 2, "one": 1}, notice=8, watched=9)
-    found = interruption.Stage(product, product.api(), sizes).play(interruption.OURS)
+    kube, sizes = product.api(), interruption.Sizes({"web": 2, "one": 1}, notice=8, watched=9)
+    others = [it["metadata"]["name"] for it in kube.list("nodes")]
+    for name in others:  # so that all pods begin on the node that is taken away
+        kube.patch("nodes", name, {"spec": {"unschedulable": True}})
+    found = interruption.Stage(product, kube, sizes).play(interruption.OURS)
+    for name in others:
+        kube.patch("nodes", name, {"spec": {"unschedulable": None}})
     assert (found.variant, found.pods) == (interruption.OURS, 3)
     assert found.first_eviction is not None
     assert found.lost > 0, "pods need five seconds to start, and some had to go before"
