@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from bench.quality import watched
 from bench.quality.watched import Watched
 
 
@@ -32,7 +31,7 @@ def test_every_missing_replica_counts_for_as_long_as_it_is_missing(monkeypatch: 
         (20.0, "DELETED", pod("a", leaving=True)),
     )
     for at, kind, body in story:
-        monkeypatch.setattr(watched.time, "monotonic", lambda at=at: at)
+        monkeypatch.setattr("bench.quality.watched.time.monotonic", lambda at=at: at)
         seen._take(kind, body)
     seen.close()
     assert seen.lost == pytest.approx(3 * 1 + 2 * 2 + 0.5 * 1)
