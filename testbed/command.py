@@ -156,11 +156,11 @@ def _rights(options: argparse.Namespace) -> int:
         )
     roles = sorted(path for path in options.manifests.rglob("rbac.yaml") if "chart" not in path.parts)
     documents = [document for path in roles for document in yaml.safe_load_all(path.read_text())]
-    given, used = rights.granted(documents), remains.read(options.file.read_text())
+    given, used = rights.roles(documents), remains.read(options.file.read_text())
     print(rights.matrix(given, used))
     left = rights.unused(given, used)
-    for account, (verb, resource) in left:
-        print(f"never used: {account} may {verb} {resource}", file=sys.stderr)
+    for role, (verb, resource) in left:
+        print(f"never used: {role} grants {verb} {resource}", file=sys.stderr)
     return int(bool(left))
 
 

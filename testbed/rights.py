@@ -12,16 +12,40 @@ Rights = Mapping[str, frozenset[Right]]
 """By name of the ServiceAccount."""
 
 
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Rights that come together, and the accounts that have them: one may stand in for another."""
+
+    name: str
+    accounts: tuple[str, ...]
+    rights: frozenset[Right]
+
+
+def roles(documents: Sequence[Mapping[str, Any]]) -> list[Role]:
+    """What the roles among the manifests grant, and to whom they are bound."""
+    bound: dict[tuple[str, str], list[str]] = {}
+    for binding in (it for it in documents if "roleRef" in it):
+        key = binding["roleRef"]["kind"], binding["roleRef"]["name"]
+        bound.setdefault(key, []).extend(it["name"] for it in binding["subjects"])
+    return [
+        Role(
+            f"{it['kind']} {it['metadata']['name']}",
+            tuple(sorted(bound.get((it["kind"], it["metadata"]["name"]), ()))),
+            frozenset(right for rule in it["rules"] for right in of_rule(rule)),
+        )
+        for it in documents
+        if "rules" in it
+    ]
+
+
 def granted(documents: Sequence[Mapping[str, Any]]) -> Rights:
-    """What the roles among the manifests give to the accounts that are bound to them."""
-    roles = {(it["kind"], it["metadata"]["name"]): it["rules"] for it in documents if "rules" in it}
+    """The same by account."""
     found: dict[str, set[Right]] = {
         it["metadata"]["name"]: set() for it in documents if it["kind"] == "ServiceAccount"
     }
-    for binding in (it for it in documents if "roleRef" in it):
-        rules = roles.get((binding["roleRef"]["kind"], binding["roleRef"]["name"]), ())
-        for subject in binding["subjects"]:
-            found.setdefault(subject["name"], set()).update(right for rule in rules for right in of_rule(rule))
+    for role in roles(documents):
+        for account in role.accounts:
+            found.setdefault(account, set()).update(role.rights)
     return {name: frozenset(rights) for name, rights in found.items()}
 
 
@@ -59,20 +83,26 @@ class Used:
         return frozenset(found | {("list", resource) for verb, resource in found if verb == "watch"})
 
 
-def unused(given: Rights, used: Used) -> list[tuple[str, Right]]:
-    """Granted, and never asked for."""
-    return [(name, right) for name, rights in sorted(given.items()) for right in sorted(rights - used.rights(name))]
+def unused(given: Sequence[Role], used: Used) -> list[tuple[str, Right]]:
+    """Granted, and never asked for by any account that has the role."""
+    return [
+        (role.name, right)
+        for role in given
+        for right in sorted(role.rights)
+        if not any(right in used.rights(account) for account in role.accounts)
+    ]
 
 
-def matrix(given: Rights, used: Used) -> str:
-    """A row for each account and resource, and how often each verb was used."""
-    lines = ["| account | resource | verbs, and how often each was used |", "|---|---|---|"]
-    for name, rights in sorted(given.items()):
-        resources: dict[str, list[str]] = {}
-        for verb, resource in sorted(rights):
-            count = used.counts.get(name, {}).get((verb, resource), 0)
-            streamed = verb == "list" and not count and ("list", resource) in used.rights(name)
-            told = "as watch" if streamed else f"{count:,}" if count else "**never**"
-            resources.setdefault(resource, []).append(f"{verb} {told}")
-        lines += [f"| {name} | {resource} | {', '.join(verbs)} |" for resource, verbs in sorted(resources.items())]
+def matrix(given: Sequence[Role], used: Used) -> str:
+    """A row for each role and resource, and how often each verb was used by all accounts that have the role."""
+    never = set(unused(given, used))
+    lines = ["| role | of | resource | verbs, and how often each was used |", "|---|---|---|---|"]
+    for role in given:
+        verbs: dict[str, list[str]] = {}
+        for verb, resource in sorted(role.rights):
+            count = sum(used.counts.get(it, {}).get((verb, resource), 0) for it in role.accounts)
+            told = "**never**" if (role.name, (verb, resource)) in never else f"{count:,}" if count else "as watch"
+            verbs.setdefault(resource, []).append(f"{verb} {told}")
+        for resource, all_of_it in sorted(verbs.items()):
+            lines.append(f"| {role.name} | {', '.join(role.accounts)} | {resource} | {', '.join(all_of_it)} |")
     return "\n".join(lines)

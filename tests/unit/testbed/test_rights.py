@@ -84,7 +84,7 @@ def test_nothing_is_too_much(taken: tuple[rights.Right, ...]) -> None:
     used = Used()
     for right in taken:
         used.add("reader", right, 2)
-    given = rights.granted(list(yaml.safe_load_all(MANIFESTS)))
+    given = rights.roles(list(yaml.safe_load_all(MANIFESTS)))
     assert rights.unused(given, used) == []
     assert "never" not in rights.matrix(given, used)
 
@@ -97,12 +97,27 @@ def test_what_nobody_used_is_told_by_the_command(tmp_path: Path, capsys: pytest.
     asked = ["rights", "--manifests", str(tmp_path), "--file", str(tmp_path / "rights.json")]
     assert command.main(asked) == 1
     printed = capsys.readouterr()
-    assert "| reader | pods | list as watch, watch 1,200 |" in printed.out
-    assert "| reader | deployments.apps/scale | patch **never** |" in printed.out
-    assert printed.err == "never used: reader may patch deployments.apps/scale\n"
+    assert "| ClusterRole reads | reader | pods | list as watch, watch 1,200 |" in printed.out
+    assert "| ClusterRole reads | reader | deployments.apps/scale | patch **never** |" in printed.out
+    assert printed.err == "never used: ClusterRole reads grants patch deployments.apps/scale\n"
     used.add("reader", ("patch", "deployments.apps/scale"), 1)
     (tmp_path / "rights.json").write_text(remains.told(used))
     assert command.main(asked) == 0
+
+
+def test_one_that_stands_in_for_another_need_not_use_all_of_its_role() -> None:
+    second = {
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "too"},
+        "roleRef": {"kind": "ClusterRole", "name": "reads"},
+    }
+    documents = [*yaml.safe_load_all(MANIFESTS), second | {"subjects": [{"name": "stand-in"}]}]
+    used = Used()
+    used.add("stand-in", ("watch", "pods"), 1)
+    used.add("reader", ("patch", "deployments.apps/scale"), 1)
+    (role,) = rights.roles(documents)
+    assert role.accounts == ("reader", "stand-in")
+    assert rights.unused([role], used) == []
 
 
 def test_control_planes_leave_notes_that_are_put_together(tmp_path: Path) -> None:

@@ -81,11 +81,11 @@ def forged(mode: str) -> Callable[[Tenant], None]:
     """A pod of his own that claims to belong to the victim's ReplicaSet, to be moved."""
 
     def write(it: Tenant) -> None:
-        owner = it.pod()["metadata"]["ownerReferences"]
-        made = objects.pod("forged", annotations={KEYS.rescheduling: "enabled"})
+        name, owner = f"forged-{mode.lower()}", it.pod()["metadata"]["ownerReferences"]
+        made = objects.pod(name, annotations={KEYS.rescheduling: "enabled"})
         made["metadata"] |= {"ownerReferences": owner, "labels": {"app": APP, KEYS.rescheduling: "enabled"}}
         it.api.create("pods", made, it.namespace)
-        it.ask("forged", mode=mode, targetNode=it.victim.target)
+        it.ask(name, mode=mode, targetNode=it.victim.target)
 
     return write
 
