@@ -27,6 +27,8 @@ TOKEN_SECONDS = 3607
 """What a real kubelet asks for; a new token comes when four fifths of the time are over."""
 RENEW_AT = 0.8
 PROBE_SECONDS = 1.0
+APISERVER = "apiserver"
+"""A file in the folder of a pod: where its kubeconfig leads, if not straight to the API server."""
 
 
 class Missing(Exception):
@@ -43,6 +45,15 @@ def remember(bed: ControlPlane, pod: Pod) -> None:
     staging = home / "pod.json.new"
     staging.write_text(json.dumps(dataclasses.asdict(pod), indent=1))
     staging.replace(home / "pod.json")
+
+
+def lead(bed: ControlPlane, pod: str, server: str) -> None:
+    """Have the pod of this name find the API server at this address, such as that of a fault proxy. Before it is
+    installed: a kubeconfig that was written stays as it is.
+    """
+    home = folder(bed) / pod
+    home.mkdir(parents=True, exist_ok=True)
+    (home / APISERVER).write_text(server)
 
 
 def forget(bed: ControlPlane, pod: Pod) -> None:
@@ -180,7 +191,8 @@ def _sync_token(bed: ControlPlane, client: api.Api, pod: Pod, *, now: float) -> 
     fresh = access.token(client, pod.account, pod.namespace, seconds=TOKEN_SECONDS)
     files = {"token": fresh.encode(), "ca.crt": ca, "namespace": pod.namespace.encode()}
     volumes.write(target, files, mode=0o600)
-    pki.kubeconfig(home / KUBECONFIG, server=bed.server, ca=ca, user={"tokenFile": str(token)})
+    server = (home / APISERVER).read_text() if (home / APISERVER).exists() else bed.server
+    pki.kubeconfig(home / KUBECONFIG, server=server, ca=ca, user={"tokenFile": str(token)})
     return True
 
 

@@ -9,6 +9,7 @@ import urllib3
 
 from testbed import bed, install, kubelet, process, sources
 from testbed.binaries import Binaries
+from testbed.proxy import FaultProxy
 from testbed.waiting import eventually
 
 
@@ -114,6 +115,16 @@ def test_a_process_ends_with_what_wanted_it(own: bed.ControlPlane, tmp_path: Pat
         until=lambda names: not names,
         what="nobody who is missed",
     )
+
+
+def test_a_pod_can_be_led_through_a_proxy(own: bed.ControlPlane, tmp_path: Path) -> None:
+    with FaultProxy(own) as proxy:
+        kubelet.lead(own, "reader-1", proxy.server)
+        installed(own, tmp_path, RUNS_AS_ITSELF)
+        eventually(lambda: len(proxy.requests), until=lambda count: count == 2, what="the requests of one of the two")
+        assert {it.resource for it in proxy.requests} == {"configmaps", "secrets"}
+    own.kubectl("delete", "deployment", "reader")
+    eventually(lambda: "reader-1.main" not in install.status(own), what="its end")
 
 
 FOLLOWS = """\
