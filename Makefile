@@ -23,6 +23,9 @@ NODES ?= 3
 BIN ?= $(HOME)/.local/bin
 SPOT ?= 3
 BENCH ?=
+# Of a run under random misfortune.
+MINUTES ?= 40
+SEED ?= 1
 # What is installed, where from, and with which tools: those of the user, by their own rules.
 OVERLAY ?= production
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
@@ -32,7 +35,7 @@ DOCKER ?= docker
 KUBECTL ?= kubectl
 KIND_CLUSTER ?= spotshift
 
-.PHONY: audit rights help test coverage check unit integration e2e demo up down plugin bench browser campaigns fmt docs lock binaries clean manifests chart image kind-load uninstall
+.PHONY: audit rights help test coverage check unit integration e2e demo up down plugin bench browser campaigns chaos mutants fmt docs lock binaries clean manifests chart image kind-load uninstall
 
 help:  ## Print every target with one sentence.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +88,12 @@ campaigns: binaries  ## Run the long campaigns: hundreds of random faults on ref
 	$(PY) -m tests.integration.descheduler.crash_campaign --count 100 --seed 1
 	$(PY) -m tests.integration.descheduler.fault_campaign --schedules 50 --seed 1
 	$(PYTEST) tests $(PARALLEL) -m campaign
+
+chaos: binaries  ## Run the whole product under random misfortune and check what must hold (MINUTES=, SEED=).
+	$(PY) -m tests.chaos --minutes $(MINUTES) --seed $(SEED)
+
+mutants: binaries  ## Show that builds broken on purpose are caught (about a quarter of an hour).
+	$(PY) -m tests.chaos.mutants
 
 fmt: $(READY)  ## Format the code and apply the safe fixes of the linter.
 	$(PY) -m ruff format .

@@ -1,0 +1,87 @@
+"""No pod is evicted but the very one whose eviction was announced, while its move was open; and a pod that nobody
+would replace only when its copy is Ready.   Pure.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from policy import keys
+from testbed import objects
+from testbed.api import Object
+from tests.chaos.records import Moves
+from tests.chaos.watching import Seen
+
+LAG_SECONDS: Final = 8.0
+"""Until every watch has told what happened before."""
+ORIGINAL: Final = keys.under().original_pod
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """A pod that the eviction API took."""
+
+    pod: Seen
+    alone: bool
+    """Nobody replaces it, and no copy of it was Ready."""
+
+
+@dataclass(slots=True)
+class Evictions:
+    """Looks at each a little later, when all that came before it is known."""
+
+    moves: Moves
+    pods: dict[str, Object] = field(default_factory=dict)
+    """Those there are, by UID."""
+    known: set[str] = field(default_factory=set)
+    _waiting: list[Eviction] = field(default_factory=list)
+
+    def see(self, seen: Seen) -> Iterator[str]:
+        """A version of a pod."""
+        if was_evicted(seen.object) and seen.uid not in self.known:
+            self.known.add(seen.uid)
+            self._waiting.append(Eviction(seen, self._alone(seen.object)))
+        if seen.gone:
+            self.pods.pop(seen.uid, None)
+        else:
+            self.pods[seen.uid] = seen.object
+        yield from ()
+
+    @property
+    def unjudged(self) -> int:
+        """Evictions that are too young to judge."""
+        return len(self._waiting)
+
+    def look(self, now: float) -> Iterator[str]:
+        """What was wrong with those that are old enough to judge."""
+        ripe = [it for it in self._waiting if it.pod.at < now - LAG_SECONDS]
+        self._waiting = [it for it in self._waiting if it.pod.at >= now - LAG_SECONDS]
+        for eviction in ripe:
+            yield from self._judge(eviction)
+
+    def _judge(self, eviction: Eviction) -> Iterator[str]:
+        pod = eviction.pod
+        what = f"pod {pod.namespace}/{pod.name} ({pod.uid})"
+        entry = self.moves.announcing(pod.uid, pod.version)
+        if entry is None:
+            yield f"{what} was evicted, and no PodMigration had announced that for this very pod"
+            return
+        if not entry.open:
+            yield f"{what} was evicted when {entry.name} had ended as {entry.phase}"
+        if eviction.alone and entry.step != "RemoveCopy":
+            yield f"{what} has no controller and was evicted before a copy of it was Ready"
+
+    def _alone(self, pod: Object) -> bool:
+        if any(it.get("controller") for it in pod["metadata"].get("ownerReferences", ())):
+            return False
+        uid = pod["metadata"]["uid"]
+        copies = [it for it in self.pods.values() if it["metadata"].get("annotations", {}).get(ORIGINAL) == uid]
+        return not any(objects.is_ready(it) and "deletionTimestamp" not in it["metadata"] for it in copies)
+
+
+def was_evicted(pod: Object) -> bool:
+    """By the eviction API; only the product uses it here."""
+    return any(
+        it["type"] == "DisruptionTarget" and it.get("reason") == "EvictionByEvictionAPI"
+        for it in pod.get("status", {}).get("conditions", ())
+    )

@@ -1,0 +1,94 @@
+"""What every PodMigration said at every version: what was announced before something was done.   Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.chaos.watching import Seen
+
+ENDED: Final = frozenset({"Completed", "Failed", "Cancelled"})
+SURGING: Final = frozenset({"SurgeUp", "AwaitAvailable", "SurgeDown", "SurgeBack"})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One version of one migration."""
+
+    version: int
+    at: float
+    namespace: str
+    name: str
+    pod: str
+    strategy: str
+    mode: str
+    phase: str
+    step: str
+    uid: str
+    """Of the pod that the intent is about."""
+    copy: str
+    """UID of the pod that replaces it."""
+    workload: str
+
+    @property
+    def open(self) -> bool:
+        return self.phase not in ENDED
+
+
+@dataclass(slots=True)
+class Moves:
+    """All that were ever seen."""
+
+    histories: dict[str, list[Entry]] = field(default_factory=dict)
+    """By UID of the migration."""
+
+    def see(self, seen: Seen) -> Iterator[str]:
+        """Written down; a move that has ended stays as it ended."""
+        history, entry = self.histories.setdefault(seen.uid, []), _entry(seen)
+        if history and not history[-1].open and history[-1].phase != entry.phase:
+            yield f"{entry.name} had ended as {history[-1].phase} and is {entry.phase} now"
+        history.append(entry)
+
+    def announcing(self, uid: str, before: int) -> Entry | None:
+        """The last word, before that version, of the move that had announced the eviction of this very pod."""
+        for history in self.histories.values():
+            past = [it for it in history if it.version < before]
+            if any(_announces(it, uid) for it in past):
+                return past[-1]
+        return None
+
+    def surging(self, namespace: str, workload: str, before: int) -> bool:
+        """Whether a second pod of the workload had been announced."""
+        return any(
+            it.version < before and it.step in SURGING and (it.namespace, it.workload) == (namespace, workload)
+            for history in self.histories.values()
+            for it in history
+        )
+
+    def latest(self) -> list[Entry]:
+        """The last version of each."""
+        return [history[-1] for history in self.histories.values()]
+
+
+def _announces(entry: Entry, uid: str) -> bool:
+    if entry.step == "RemoveCopy":
+        return uid == entry.copy
+    return entry.step == "Evict" and uid == entry.uid
+
+
+def _entry(seen: Seen) -> Entry:
+    spec, status = seen.object["spec"], seen.object.get("status") or {}
+    intent, resolved = status.get("intent") or {}, status.get("resolved") or {}
+    return Entry(
+        version=seen.version,
+        at=seen.at,
+        namespace=seen.namespace,
+        name=seen.name,
+        pod=spec["podRef"]["name"],
+        strategy=spec.get("strategy", ""),
+        mode=resolved.get("mode", ""),
+        phase=status.get("phase", ""),
+        step=status.get("step", ""),
+        uid=intent.get("uid", ""),
+        copy=(status.get("replacement") or {}).get("uid", ""),
+        workload=(resolved.get("workload") or {}).get("name", ""),
+    )

@@ -1,0 +1,175 @@
+"""Sees everything that happens in the cluster, straight from the apiserver and past the product.
+
+One thread per resource lists, watches and resumes from the version it has seen last, so that a restart of the
+apiserver loses nothing. What they saw is taken from one queue by one thread.
+"""
+
+import json
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+import urllib3
+
+from testbed.api import Api, ApiError, Object, path
+from testbed.bed import ControlPlane
+from tests.chaos.product import SYSTEM
+
+RESOURCES: Final = (
+    "pods",
+    "nodes",
+    "deployments",
+    "statefulsets",
+    "poddisruptionbudgets",
+    "podmigrations",
+    "leases",
+)
+PAUSE_SECONDS: Final = 0.3
+WATCH_SECONDS: Final = 300
+ACCOUNTS: Final = f"system:serviceaccount:{SYSTEM}:"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One version of an object, or its end."""
+
+    at: float
+    resource: str
+    object: Object
+    gone: bool = False
+
+    @property
+    def name(self) -> str:
+        return str(self.object["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        return str(self.object["metadata"].get("namespace", ""))
+
+    @property
+    def uid(self) -> str:
+        return str(self.object["metadata"]["uid"])
+
+    @property
+    def version(self) -> int:
+        """Versions of all resources are counted together: what has the lower one came first."""
+        return int(self.object["metadata"]["resourceVersion"])
+
+
+@dataclass(slots=True)
+class Watcher:
+    """Use it from one thread; the others only fill its queue."""
+
+    kube: Api
+    seen: queue.SimpleQueue[Seen] = field(default_factory=queue.SimpleQueue)
+    _ended: threading.Event = field(default_factory=threading.Event)
+
+    def start(self) -> None:
+        for resource in RESOURCES:
+            threading.Thread(target=self._follow, args=(resource,), daemon=True, name=f"watch-{resource}").start()
+
+    def stop(self) -> None:
+        self._ended.set()
+
+    def new(self) -> Iterator[Seen]:
+        """What was seen since the last call."""
+        while not self.seen.empty():
+            yield self.seen.get()
+
+    def _follow(self, resource: str) -> None:
+        version = ""
+        while not self._ended.is_set():
+            try:
+                version = self._watch(resource, version or self._list(resource))
+            except (ApiError, urllib3.exceptions.HTTPError, json.JSONDecodeError) as lost:
+                if isinstance(lost, ApiError) and lost.status == 410:
+                    version = ""
+                self._ended.wait(PAUSE_SECONDS)
+
+    def _list(self, resource: str) -> str:
+        found = self.kube.request("GET", path(resource))
+        for item in found["items"]:
+            self.seen.put(Seen(time.time(), resource, item))
+        return str(found["metadata"]["resourceVersion"])
+
+    def _watch(self, resource: str, version: str) -> str:
+        """Until the stream ends; the version seen last."""
+        try:
+            for event in self.kube.watch(resource, seconds=WATCH_SECONDS, since=version):
+                if event["type"] == "ERROR":
+                    return "" if event["object"].get("code") == 410 else version
+                version = event["object"]["metadata"]["resourceVersion"]
+                if event["type"] != "BOOKMARK":
+                    gone = event["type"] == "DELETED"
+                    self.seen.put(Seen(time.time(), resource, event["object"], gone))
+                if self._ended.is_set():
+                    break
+        except (urllib3.exceptions.HTTPError, json.JSONDecodeError):
+            self._ended.wait(PAUSE_SECONDS)
+        return version
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A line of the audit log about a process of the product."""
+
+    at: float
+    """When the apiserver had it."""
+    account: str
+    credential: str
+    """Tells apart two processes of one account."""
+    verb: str
+    resource: str
+    """With its subresource."""
+    namespace: str
+    name: str
+    code: int
+
+    @property
+    def writes(self) -> bool:
+        return self.verb in {"create", "update", "patch", "delete", "deletecollection"}
+
+
+@dataclass(slots=True)
+class Audit:
+    """Follows the audit log, also when it is begun anew."""
+
+    bed: ControlPlane
+    _position: int = 0
+    _rest: bytes = b""
+
+    def new(self) -> Iterator[Request]:
+        """Requests of the product since the last call."""
+        log = self.bed.layout.audit_log
+        if log.stat().st_size < self._position:
+            self._position, self._rest = 0, b""
+        with log.open("rb") as lines:
+            lines.seek(self._position)
+            read = lines.read()
+            self._position = lines.tell()
+        *whole, self._rest = (self._rest + read).split(b"\n")
+        for line in whole:
+            if ACCOUNTS.encode() in line:
+                found: dict[str, Any] = json.loads(line)
+                if found["stage"] == "ResponseComplete" and found["user"]["username"].startswith(ACCOUNTS):
+                    yield _request(found)
+
+
+def _request(found: dict[str, Any]) -> Request:
+    ref, user = found.get("objectRef", {}), found["user"]
+    part = f"/{ref['subresource']}" if ref.get("subresource") else ""
+    credential = user.get("extra", {}).get("authentication.kubernetes.io/credential-id", [""])[0]
+    return Request(
+        datetime.fromisoformat(found["requestReceivedTimestamp"]).timestamp(),
+        user["username"].removeprefix(ACCOUNTS),
+        credential.removeprefix("JTI="),
+        found["verb"],
+        f"{ref.get('resource', '')}{part}",
+        ref.get("namespace", ""),
+        ref.get("name", ""),
+        found.get("responseStatus", {}).get("code", 0),
+    )
