@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import urllib3
@@ -16,29 +17,36 @@ class Refused(Exception):
     """The API said no to something that users may do."""
 
 
-def insist(ask: Callable[[], Any], *, passing: int | tuple[int, ...] = ()) -> Any:
-    """Until the answer is yes; `passing` are answers that mean it is so already."""
-    fine = (passing,) if isinstance(passing, int) else passing
-    deadline = time.monotonic() + patient(INSIST_SECONDS)
-    while True:
-        try:
-            return ask()
-        except ApiError as refusal:
-            if refusal.status in fine:
-                return None
-            if refusal.status < 500 and refusal.status not in {409, 429}:
-                raise Refused(str(refusal)) from None
-            last: Exception = refusal
-        except urllib3.exceptions.HTTPError as lost:
-            last = lost
-        if time.monotonic() > deadline:
-            raise Refused(f"no answer for {INSIST_SECONDS:g} s: {last}")
-        time.sleep(0.2)
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Somebody who asks again."""
 
+    rest: Callable[[], object]
+    """What is done between two requests: kubelets and watchers go on meanwhile."""
 
-def once_it(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + patient(INSIST_SECONDS)
-    while not insist(holds):
-        if time.monotonic() > deadline:
-            raise Refused(f"for {INSIST_SECONDS:g} s it was as the product had made it for a move")
-        time.sleep(0.2)
+    def insist(self, ask: Callable[[], Any], *, passing: int | tuple[int, ...] = ()) -> Any:
+        """Until the answer is yes; `passing` are answers that mean it is so already."""
+        fine = (passing,) if isinstance(passing, int) else passing
+        deadline = time.monotonic() + patient(INSIST_SECONDS)
+        while True:
+            try:
+                return ask()
+            except ApiError as refusal:
+                if refusal.status in fine:
+                    return None
+                if refusal.status < 500 and refusal.status not in {409, 429}:
+                    raise Refused(str(refusal)) from None
+                last: Exception = refusal
+            except urllib3.exceptions.HTTPError as lost:
+                last = lost
+            if time.monotonic() > deadline:
+                raise Refused(f"no answer for {INSIST_SECONDS:g} s: {last}")
+            self.rest()
+
+    def once(self, holds: Callable[[], bool]) -> None:
+        """Wait until it holds."""
+        deadline = time.monotonic() + patient(INSIST_SECONDS)
+        while not self.insist(holds):
+            if time.monotonic() > deadline:
+                raise Refused(f"for {INSIST_SECONDS:g} s it was as the product had made it for a move")
+            self.rest()

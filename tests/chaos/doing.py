@@ -16,7 +16,7 @@ from testbed import faults, objects
 from testbed.api import STRATEGIC_PATCH, Api, ApiError, Object
 from testbed.waiting import NeverCame, eventually
 from tests.chaos import bodies
-from tests.chaos.asking import insist, once_it
+from tests.chaos.asking import Asking
 from tests.chaos.bodies import KEYS, NAMESPACE, NOTICE
 from tests.chaos.model import Act, Form, Kind, Model, Workload
 from tests.chaos.product import DESCHEDULER, SYSTEM, WEBHOOK, Product
@@ -37,6 +37,7 @@ class Doer:
     model: Model
     """What was asked for so far, this act included."""
     tell: Callable[[str], None]
+    asking: Asking
 
     def do(self, act: Act) -> None:
         """To its end, but for what others have to do then."""
@@ -48,21 +49,21 @@ class Doer:
 
     def create(self, act: Act, _: Workload | None) -> None:
         made: Workload = act.given
-        insist(lambda: self.kube.create(made.form, bodies.of(made), NAMESPACE), passing=THERE)
+        self.asking.insist(lambda: self.kube.create(made.form, bodies.of(made), NAMESPACE), passing=THERE)
 
     def delete(self, act: Act, before: Workload | None) -> None:
         """With its budget, and a pod with whatever it has become."""
         assert before is not None
         if before.budget is not None:
-            insist(lambda: self.kube.delete("poddisruptionbudgets", act.subject, NAMESPACE), passing=GONE)
+            self.asking.insist(lambda: self.kube.delete("poddisruptionbudgets", act.subject, NAMESPACE), passing=GONE)
         if before.form is not Form.POD:
-            insist(
+            self.asking.insist(
                 lambda: self.kube.delete(before.form, act.subject, NAMESPACE, propagationPolicy="Background"),
                 passing=GONE,
             )
             return
         for pod in self.pods(act.subject):
-            insist(lambda pod=pod: self.kube.delete("pods", pod, NAMESPACE), passing=GONE)  # type: ignore[misc]
+            self.asking.insist(lambda pod=pod: self.kube.delete("pods", pod, NAMESPACE), passing=GONE)  # type: ignore[misc]
 
     def scale(self, act: Act, before: Workload | None) -> None:
         """Nobody can tell apart a user's number from the same number of a Surge, so a user whose wish seems to be
@@ -71,23 +72,25 @@ class Doer:
         assert before is not None
         body = {"spec": {"replicas": act.given}}
         if act.given != before.replicas:
-            once_it(lambda: self.kube.get(before.form, act.subject, NAMESPACE)["spec"]["replicas"] != act.given)
-        insist(lambda: self.kube.patch(before.form, act.subject, body, NAMESPACE))
+            self.asking.once(
+                lambda: self.kube.get(before.form, act.subject, NAMESPACE)["spec"]["replicas"] != act.given
+            )
+        self.asking.insist(lambda: self.kube.patch(before.form, act.subject, body, NAMESPACE))
 
     def roll_out(self, act: Act, before: Workload | None) -> None:
         assert before is not None
         body = {"spec": {"template": {"metadata": {"annotations": {"revision": str(act.given)}}}}}
-        insist(lambda: self.kube.patch(before.form, act.subject, body, NAMESPACE))
+        self.asking.insist(lambda: self.kube.patch(before.form, act.subject, body, NAMESPACE))
 
     def delete_pod(self, act: Act, _: Workload | None) -> None:
         name = self.pod(act)
         if name:
-            insist(lambda: self.kube.delete("pods", name, NAMESPACE), passing=GONE)
+            self.asking.insist(lambda: self.kube.delete("pods", name, NAMESPACE), passing=GONE)
 
     def ask(self, act: Act, _: Workload | None) -> None:
         name = self.pod(act)
         if name:
-            insist(lambda: moves.ask_for(self.kube, NAMESPACE, name, mode=""))
+            self.asking.insist(lambda: moves.ask_for(self.kube, NAMESPACE, name, mode=""))
 
     def snatch(self, act: Act, _: Workload | None) -> None:
         """A pod has another of its name in its place when the eviction that was meant for it arrives."""
@@ -128,36 +131,36 @@ class Doer:
         if before.budget is not None:
             self.no_budget(act, before)
         body = bodies.budget(self.model.workloads[act.subject])
-        insist(lambda: self.kube.create("poddisruptionbudgets", body, NAMESPACE), passing=THERE)
+        self.asking.insist(lambda: self.kube.create("poddisruptionbudgets", body, NAMESPACE), passing=THERE)
 
     def no_budget(self, act: Act, _: Workload | None) -> None:
-        insist(lambda: self.kube.delete("poddisruptionbudgets", act.subject, NAMESPACE), passing=GONE)
+        self.asking.insist(lambda: self.kube.delete("poddisruptionbudgets", act.subject, NAMESPACE), passing=GONE)
 
     # ---- machines
 
     def add_node(self, act: Act, _: Workload | None) -> None:
-        insist(lambda: self.kube.create("nodes", bodies.node(act.given)), passing=THERE)
+        self.asking.insist(lambda: self.kube.create("nodes", bodies.node(act.given)), passing=THERE)
 
     def remove_node(self, act: Act, _: Workload | None) -> None:
         """And what ran on it: nobody is left to say that it has stopped."""
-        insist(lambda: self.kube.delete("nodes", act.subject), passing=GONE)
-        for pod in insist(lambda: self.kube.list("pods")):
+        self.asking.insist(lambda: self.kube.delete("nodes", act.subject), passing=GONE)
+        for pod in self.asking.insist(lambda: self.kube.list("pods")):
             if pod["spec"].get("nodeName") == act.subject:
                 self._take_away(pod["metadata"])
 
     def _take_away(self, meta: Object) -> None:
         name, namespace, uid = meta["name"], meta["namespace"], meta["uid"]
         options: dict[str, Any] = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
-        insist(lambda: self.kube.delete("pods", name, namespace, **options), passing=(GONE, THERE))
+        self.asking.insist(lambda: self.kube.delete("pods", name, namespace, **options), passing=(GONE, THERE))
 
     def cordon(self, act: Act, _: Workload | None) -> None:
         """For the same reason not while the product has it cordoned."""
         name = act.subject
-        once_it(lambda: not self.kube.get("nodes", name)["spec"].get("unschedulable"))
+        self.asking.once(lambda: not self.kube.get("nodes", name)["spec"].get("unschedulable"))
         self.node(name, {"spec": {"unschedulable": True}})
 
     def node(self, name: str, body: Object, *, kind: str = STRATEGIC_PATCH) -> None:
-        insist(lambda: self.kube.patch("nodes", name, body, kind=kind))
+        self.asking.insist(lambda: self.kube.patch("nodes", name, body, kind=kind))
 
     # ---- the product
 
@@ -181,7 +184,7 @@ class Doer:
     def rotate(self, act: Act, _: Workload | None) -> None:
         secret = {"leaf": "spotshift-webhook-tls", "ca": "spotshift-ca"}[act.subject]
         body = {"metadata": {"annotations": {"spotshift.dev/rotate": act.subject}}}
-        insist(lambda: self.kube.patch("secrets", secret, body, SYSTEM))
+        self.asking.insist(lambda: self.kube.patch("secrets", secret, body, SYSTEM))
 
     def configure(self, act: Act, _: Workload | None) -> None:
         self._settings({"data": {"settings.yaml": DOCUMENTS[act.subject]}})
@@ -191,7 +194,7 @@ class Doer:
         self._settings({"metadata": {"annotations": {KEYS.emergency_stop: value}}})
 
     def _settings(self, body: Object) -> None:
-        insist(lambda: self.kube.patch("configmaps", "spotshift-settings", body, SYSTEM))
+        self.asking.insist(lambda: self.kube.patch("configmaps", "spotshift-settings", body, SYSTEM))
 
     def restart_apiserver(self, _: Act, __: Workload | None) -> None:
         began = time.time()
@@ -220,7 +223,7 @@ class Doer:
     # ---- asking the API
 
     def pods(self, app: str) -> list[str]:
-        found = insist(lambda: self.kube.list("pods", NAMESPACE, labels=f"app={app}"))
+        found = self.asking.insist(lambda: self.kube.list("pods", NAMESPACE, labels=f"app={app}"))
         return sorted(it["metadata"]["name"] for it in found)
 
     def pod(self, act: Act) -> str:

@@ -62,7 +62,7 @@ class Evictions:
     def _judge(self, eviction: Eviction) -> Iterator[str]:
         pod = eviction.pod
         what = f"pod {pod.namespace}/{pod.name} ({pod.uid})"
-        entry = self.moves.announcing(pod.uid, pod.version)
+        entry = self.moves.announcing(pod.uid, pod.name, pod.version)
         if entry is None:
             yield f"{what} was evicted, and no PodMigration had announced that for this very pod"
             return

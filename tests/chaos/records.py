@@ -25,8 +25,8 @@ class Entry:
     step: str
     uid: str
     """Of the pod that the intent is about."""
-    copy: str
-    """UID of the pod that replaces it."""
+    copies: frozenset[str]
+    """Name or UID of the pod that replaces it."""
     workload: str
 
     @property
@@ -48,11 +48,11 @@ class Moves:
             yield f"{entry.name} had ended as {history[-1].phase} and is {entry.phase} now"
         history.append(entry)
 
-    def announcing(self, uid: str, before: int) -> Entry | None:
+    def announcing(self, uid: str, name: str, before: int) -> Entry | None:
         """The last word, before that version, of the move that had announced the eviction of this very pod."""
         for history in self.histories.values():
             past = [it for it in history if it.version < before]
-            if any(_announces(it, uid) for it in past):
+            if any(_announces(it, uid, name) for it in past):
                 return past[-1]
         return None
 
@@ -69,9 +69,9 @@ class Moves:
         return [history[-1] for history in self.histories.values()]
 
 
-def _announces(entry: Entry, uid: str) -> bool:
+def _announces(entry: Entry, uid: str, name: str) -> bool:
     if entry.step == "RemoveCopy":
-        return uid == entry.copy
+        return bool({uid, name} & entry.copies)
     return entry.step == "Evict" and uid == entry.uid
 
 
@@ -89,6 +89,6 @@ def _entry(seen: Seen) -> Entry:
         phase=status.get("phase", ""),
         step=status.get("step", ""),
         uid=intent.get("uid", ""),
-        copy=(status.get("replacement") or {}).get("uid", ""),
+        copies=frozenset({(status.get("replacement") or {}).get("uid", ""), intent.get("copy", "")}),
         workload=(resolved.get("workload") or {}).get("name", ""),
     )

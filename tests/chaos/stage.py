@@ -17,7 +17,7 @@ from testbed.pytest_plugin import make_namespace
 from testbed.waiting import patient
 from tests.chaos import settled
 from tests.chaos.admission import Admission
-from tests.chaos.asking import Refused
+from tests.chaos.asking import Asking, Refused
 from tests.chaos.bodies import NAMESPACE
 from tests.chaos.budgets import Budgets
 from tests.chaos.doing import Doer
@@ -75,7 +75,7 @@ class Stage:
         self.budgets = Budgets(self.moves, self.evictions)
         self.leaders = Leaders(self._pod_of, self.product.resumed)
         self.admission = Admission(self.product.excused)
-        self.doer = Doer(self.kube, self.product, self.model, self.timeline.tell)
+        self.doer = Doer(self.kube, self.product, self.model, self.timeline.tell, Asking(self._rest))
         self.watcher.start()
 
     # ---- doing
@@ -126,6 +126,10 @@ class Stage:
             return settled.problems(self.kube, self.model)
         except (ApiError, urllib3.exceptions.HTTPError) as lost:
             return [str(lost)]
+
+    def _rest(self) -> None:
+        self.look()
+        time.sleep(TICK_SECONDS)
 
     # ---- looking
 

@@ -42,7 +42,7 @@ EVICTIONS: dict[str, tuple[Sequence[Seen], str]] = {
     "with a copy": ((move("m", 5, step="Evict"), COPY, BARE), ""),
     "a copy that is not wanted any more": (
         (
-            move("m", 5, step="RemoveCopy", replacement={"uid": "u2"}),
+            move("m", 5, step="RemoveCopy", intent={"uid": "u1", "copy": "rescheduled-web-0"}),
             pod("u2", 10, name="rescheduled-web-0", owned=False, original="u1", evicted=True),
         ),
         "",
