@@ -1,11 +1,11 @@
 """What must hold when everything has come to rest, read from the cluster as it is.   Pure, but for reading."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from policy import keys
 from testbed import objects
-from testbed.api import Api, Object
+from testbed.api import Object
 from tests.chaos.bodies import KEYS, NAMESPACE
 from tests.chaos.model import Form, Model, Workload
 from tests.chaos.records import ENDED
@@ -23,7 +23,13 @@ ON_NODES: Final = (
 OVER: Final = frozenset({"completed", "failed"})
 
 
-def problems(kube: Api, model: Model) -> list[str]:
+class Lists(Protocol):
+    """Whoever can list what there is."""
+
+    def list(self, resource: str, namespace: str | None = None) -> list[Object]: ...
+
+
+def problems(kube: Lists, model: Model) -> list[str]:
     """Everything that is not as users left it."""
     pods = kube.list("pods", NAMESPACE)
     found = [
