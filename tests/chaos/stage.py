@@ -69,7 +69,7 @@ class Stage:
 
     def __post_init__(self) -> None:
         make_namespace(self.kube, NAMESPACE)
-        self.watcher, self.audit = Watcher(self.kube), Audit(self.product.running)
+        self.watcher, self.audit = Watcher(self.kube), Audit(self.product.running.layout.audit_log)
         self.evictions = Evictions(self.moves)
         self.replicas = Replicas(self.moves, NAMESPACE)
         self.budgets = Budgets(self.moves, self.evictions)

@@ -11,12 +11,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
 import urllib3
 
 from testbed.api import Api, ApiError, Object, path
-from testbed.bed import ControlPlane
 from tests.chaos.product import SYSTEM
 
 RESOURCES: Final = (
@@ -138,16 +138,15 @@ class Request:
 class Audit:
     """Follows the audit log, also when it is begun anew."""
 
-    bed: ControlPlane
+    log: Path
     _position: int = 0
     _rest: bytes = b""
 
     def new(self) -> Iterator[Request]:
         """Requests of the product since the last call."""
-        log = self.bed.layout.audit_log
-        if log.stat().st_size < self._position:
+        if self.log.stat().st_size < self._position:
             self._position, self._rest = 0, b""
-        with log.open("rb") as lines:
+        with self.log.open("rb") as lines:
             lines.seek(self._position)
             read = lines.read()
             self._position = lines.tell()
