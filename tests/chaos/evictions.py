@@ -12,7 +12,7 @@ from testbed.api import Object
 from tests.chaos.records import Moves
 from tests.chaos.watching import Seen
 
-LAG_SECONDS: Final = 8.0
+LAG_SECONDS: Final = 5.0
 """Until every watch has told what happened before."""
 ORIGINAL: Final = keys.under().original_pod
 

@@ -7,7 +7,7 @@ from typing import Final
 from tests.chaos.records import Moves
 from tests.chaos.watching import Seen
 
-LAG_SECONDS: Final = 8.0
+LAG_SECONDS: Final = 5.0
 REMEMBERED_SECONDS: Final = 60.0
 """How long a number that a user has replaced may still be seen: a doubling that began with it ends with it."""
 

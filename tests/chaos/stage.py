@@ -34,7 +34,7 @@ TICK_SECONDS: Final = 0.1
 METRICS_SECONDS: Final = 5.0
 SETTLE_SECONDS: Final = 240.0
 """Until everything has come to rest: far more than it takes, because rests and time-outs of many moves add up."""
-STEADY_SECONDS: Final = 4.0
+STEADY_SECONDS: Final = 3.0
 """It stays so."""
 SETTLING_TICK_SECONDS: Final = 0.4
 
