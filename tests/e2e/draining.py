@@ -28,8 +28,7 @@ POLICY: dict[str, Any] = {
     "kind": "Policy",
     # Only drains move pods here, Jobs get two seconds, and a replacement that never becomes Ready is soon given up.
     "enabledStrategies": ["NodeMaintenance"],
-    # The product's own certs is a single replica that must not be doubled, and would hold its node.
-    "migrations": {"readyTimeout": "20s", "singleReplicaFallback": "evict"},
+    "migrations": {"readyTimeout": "20s"},
     "strategies": {"NodeMaintenance": {"jobTimeout": "2s"}},
 }
 
