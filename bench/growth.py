@@ -4,7 +4,8 @@
 
 Thirty pods on each node. Each size has a process of its own, which is told of the cluster through a pipe, so that
 making pods costs it nothing; in it are the product's own decoder, state and planner. Nothing is to be done in the
-cluster. The exponent says how a cost grows with the number of pods: 1 is in proportion, below 1 is less.
+cluster. The exponent says how a cost grows with the number of pods: 1 is in proportion, below 1 is less. It is given
+for a cluster that grows by nodes, and for 1,000 nodes that are filled.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from bench.fleet import PODS_PER_NODE
 from bench.measured import Figures
 
 SIZES, SMOKE = (100, 300, 1_000, 2_000, 5_000), (20, 60)
+FILLED, SMOKE_FILLED = (1_000, (10, 30, 70)), (20, (10, 30))
+"""So many nodes, with so many pods on each."""
 COSTS = {
     "steady plan ms": "a pass in which nothing is to be done",
     "event to plan ms": "from an event to the plan that acts on it",
@@ -30,9 +33,9 @@ COSTS = {
 Found = dict[int, Figures]
 
 
-def measure(nodes: int) -> Figures:
-    """One size, in a process of its own fed by another."""
-    telling = [sys.executable, "-m", "bench.told", str(nodes), str(nodes * PODS_PER_NODE)]
+def measure(nodes: int, pods: int = PODS_PER_NODE) -> Figures:
+    """One size, with so many pods on each node, in a process of its own fed by another."""
+    telling = [sys.executable, "-m", "bench.told", str(nodes), str(nodes * pods)]
     with subprocess.Popen(telling, stdout=subprocess.PIPE) as teller:
         output = subprocess.run(
             [sys.executable, "-m", "bench.grown"], stdin=teller.stdout, check=True, capture_output=True, text=True
@@ -66,12 +69,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for nodes in SMOKE if asked.smoke else SIZES:
         found[nodes] = measure(nodes)
         print(f"{nodes} nodes: {msgspec.json.encode(found[nodes]).decode()}", flush=True)
+    nodes, densities = SMOKE_FILLED if asked.smoke else FILLED
+    filled = {nodes * pods: measure(nodes, pods) for pods in densities}
     slopes = {figure: exponent(found, figure) for figure in COSTS}
+    slopes_filled = {figure: exponent(filled, figure) for figure in COSTS}
     print(table(found))
     for figure, what in COSTS.items():
-        print(f"{what}: grows with pods to the power of {slopes[figure]:.2f}")
+        told = f"{slopes[figure]:.2f} by nodes, {slopes_filled[figure]:.2f} on {nodes} nodes"
+        print(f"{what}: grows with pods to the power of {told}")
     if asked.json:
-        asked.json.write_bytes(msgspec.json.format(msgspec.json.encode({"sizes": found, "exponents": slopes})))
+        body = {"sizes": found, "exponents": slopes, "filled": filled, "filled exponents": slopes_filled}
+        asked.json.write_bytes(msgspec.json.format(msgspec.json.encode(body)))
     return int(not asked.smoke and slopes["steady plan ms"] >= 1)
 
 

@@ -182,7 +182,9 @@ def growth(found: Any) -> Iterator[Row]:
         told = ", ".join(f"{nodes} nodes {it[figure]:.3g}" for nodes, it in (sizes[0], sizes[-1]))
         steady = figure == "steady plan ms"
         target, met = ("exponent < 1", power < 1) if steady else ("", None)
-        yield Row(f"growth with pods: {figure}", told, "", f"exponent {power:.2f}", target, met)
+        yield Row(f"growth by nodes: {figure}", told, "", f"exponent {power:.2f}", target, met)
+        filled = found["filled exponents"][figure]
+        yield Row(f"growth by pods on the same nodes: {figure}", "", "", f"exponent {filled:.2f}")
 
 
 def scale(found: Any) -> Iterator[Row]:

@@ -14,7 +14,8 @@ def test_smoke(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(report.read_text())
     assert {nodes: it["pods"] for nodes, it in found["sizes"].items()} == {"20": 600, "60": 1800}
     assert all(figures[name] > 0 for figures in found["sizes"].values() for name in growth.COSTS)
-    assert set(found["exponents"]) == set(growth.COSTS)
+    assert set(found["exponents"]) == set(found["filled exponents"]) == set(growth.COSTS)
+    assert {int(pods): it["pods"] for pods, it in found["filled"].items()} == {200: 200, 600: 600}
     assert "| 60 | 1800 |" in capsys.readouterr().out
 
 

@@ -55,6 +55,7 @@ FIGURES: dict[str, Any] = {
     "growth": {
         "sizes": {"100": GROWTH | {"pods": 3000}, "5000": GROWTH | {"pods": 150_000}},
         "exponents": dict.fromkeys(GROWTH, 0.4),
+        "filled exponents": dict.fromkeys(GROWTH, 0.1),
     },
     "scale": SCALE | {"flood events per second": 9000.0},
     "evictions": {"evictions": 300, "evictions per second": 21.0, "in the best second": 30},
@@ -159,7 +160,7 @@ def test_a_benchmark_that_fails_is_named_and_the_others_go_on(
     assert "**scale ended with 2** (`python -m bench.scale --nonsense`)" in text
     assert "unrecognized arguments: --nonsense" in text
     assert "| scale |" not in text, "figures of an earlier run are not shown as this one's"
-    assert "| growth | growth with pods: MiB resident |" in text
+    assert "| growth | growth by nodes: MiB resident |" in text
     assert "failed: scale" in capsys.readouterr().out
 
 
