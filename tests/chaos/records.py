@@ -49,12 +49,12 @@ class Moves:
         history.append(entry)
 
     def announcing(self, uid: str, name: str, before: int) -> Entry | None:
-        """The last word, before that version, of the move that had announced the eviction of this very pod."""
-        for history in self.histories.values():
-            past = [it for it in history if it.version < before]
-            if any(_announces(it, uid, name) for it in past):
-                return past[-1]
-        return None
+        """The last word, before that version, of the move that had announced the eviction of this very pod; of an
+        open one where several have, one after the other.
+        """
+        past = [[it for it in history if it.version < before] for history in self.histories.values()]
+        words = [found[-1] for found in past if any(_announces(it, uid, name) for it in found)]
+        return min(words, key=lambda it: not it.open, default=None)
 
     def surging(self, namespace: str, workload: str, before: int) -> bool:
         """Whether a second pod of the workload had been announced."""

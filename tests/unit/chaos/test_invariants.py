@@ -30,6 +30,10 @@ EVICTIONS: dict[str, tuple[Sequence[Seen], str]] = {
         (move("m", 5, step="Evict"), move("m", 7, step="Evict", phase="Cancelled"), EVICTED),
         "had ended as Cancelled",
     ),
+    "when a move was cancelled and the next had announced it": (
+        (move("m", 5, step="Evict"), move("m", 7, step="Evict", phase="Cancelled"), move("n", 8, step="Evict"), EVICTED),
+        "",
+    ),
     "cancelled after it": (
         (move("m", 5, step="Evict"), EVICTED, move("m", 12, step="Evict", phase="Cancelled")),
         "",
