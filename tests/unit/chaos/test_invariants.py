@@ -31,7 +31,12 @@ EVICTIONS: dict[str, tuple[Sequence[Seen], str]] = {
         "had ended as Cancelled",
     ),
     "when a move was cancelled and the next had announced it": (
-        (move("m", 5, step="Evict"), move("m", 7, step="Evict", phase="Cancelled"), move("n", 8, step="Evict"), EVICTED),
+        (
+            move("m", 5, step="Evict"),
+            move("m", 7, step="Evict", phase="Cancelled"),
+            move("n", 8, step="Evict"),
+            EVICTED,
+        ),
         "",
     ),
     "cancelled after it": (
