@@ -43,12 +43,13 @@ WORKLOADS: Final[Mapping[str, Resource]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
-    """A workload as the answer showed it."""
+class Shown:
+    """A workload as the answer showed it; None is what it did not show."""
 
     uid: str
     version: str
-    labels: Mapping[str, str]
+    labels: Mapping[str, str] | None = None
+    replicas: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,7 @@ class Done:
 
     migration: PodMigration | None = None
     pod: Pod | None = None
-    workload: Labelled | None = None
-    replicas: tuple[str, int] | None = None
-    """UID of a workload, and the number it wants now."""
+    workload: Shown | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +179,7 @@ class Executor:
             timeout=REQUEST_SECONDS,
         )
         meta, replicas = answer["metadata"], answer.get("spec", {}).get("replicas", 1)
-        labelled = Labelled(action.uid, meta["resourceVersion"], meta.get("labels", {}))
-        return Done(workload=labelled, replicas=(action.uid, replicas))
+        return Done(workload=Shown(action.uid, meta["resourceVersion"], meta.get("labels", {}), replicas))
 
     def _scale(self, namespace: str, action: Scale) -> Outcome:
         resource = WORKLOADS[action.kind]
@@ -193,17 +191,19 @@ class Executor:
             return Failure(f"{Code.REPLICAS_CONTESTED}: {refusal}", final=True)
         if action.lowest is not None and not self._is_lowest(namespace, *action.lowest):
             return Overtaken("the pod that should go has changed")
+        version: str = seen["metadata"]["resourceVersion"]
         if seen["spec"]["replicas"] != action.after:
-            self._client.patch_scale(
+            scaled = self._client.patch_scale(
                 resource,
                 action.name,
                 namespace,
                 action.after,
                 field_manager=ownership.MANAGER,
-                resource_version=seen["metadata"]["resourceVersion"],
+                resource_version=version,
                 timeout=REQUEST_SECONDS,
             )
-        return Done(replicas=(action.uid, action.after))
+            version = scaled.metadata.resource_version
+        return Done(workload=Shown(action.uid, version, replicas=action.after))
 
     def _copy(self, migration: PodMigration, action: CreateCopy) -> Outcome:
         namespace = migration.metadata.namespace

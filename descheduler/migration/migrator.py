@@ -23,7 +23,7 @@ from descheduler.crew import Crew, Rank
 from descheduler.migration import machine
 from descheduler.migration.actions import Action, Adopt, Done, Evict, Release, Scale, Wait, Write
 from descheduler.migration.executor import Done as Accepted
-from descheduler.migration.executor import Labelled, Outcome, Overtaken
+from descheduler.migration.executor import Outcome, Overtaken, Shown
 from descheduler.migration.machine import Failure
 from descheduler.migration.world import World
 from descheduler.node_state import Key
@@ -182,9 +182,7 @@ def adopt(accepted: Accepted, state: ClusterState) -> None:
         if running is not None and _newer(accepted.pod, running):
             state.apply(running, accepted.pod)
     if accepted.workload is not None:
-        _relabel(accepted.workload, state)
-    if accepted.replicas is not None:
-        _rescaled(*accepted.replicas, state)
+        _shown(accepted.workload, state)
 
 
 def told_to_stop(namespace: str, action: Evict, state: ClusterState, now: datetime) -> None:
@@ -195,23 +193,20 @@ def told_to_stop(namespace: str, action: Evict, state: ClusterState, now: dateti
         state.apply(pod, msgspec.structs.replace(pod, metadata=meta))
 
 
-def _rescaled(uid: str, replicas: int, state: ClusterState) -> None:
-    """The watch will tell the same soon; until then no decision must rest on the old number."""
-    found = state.controllers.get(uid)
-    item = found.object if found is not None else None
-    if isinstance(item, Deployment | ReplicaSet) and item.spec.replicas != replicas:
-        state.apply(item, msgspec.structs.replace(item, spec=msgspec.structs.replace(item.spec, replicas=replicas)))
-
-
-def _relabel(seen: Labelled, state: ClusterState) -> None:
-    """An answer may be taken in long after it came, by a process that did not lead in between."""
+def _shown(seen: Shown, state: ClusterState) -> None:
+    """The watch will tell the same soon; until then no decision must rest on what was. But an answer may be taken in
+    long after it came, by a process that did not lead in between, and must not hide what has happened since.
+    """
     found = state.controllers.get(seen.uid)
-    if found is None or found.object is None:
+    item = found.object if found is not None else None
+    if item is None or not is_newer(seen.version, item.metadata.resource_version):
         return
-    meta = found.object.metadata
-    if is_newer(seen.version, meta.resource_version):
-        changed = msgspec.structs.replace(meta, labels=seen.labels, resource_version=seen.version)
-        state.apply(found.object, msgspec.structs.replace(found.object, metadata=changed))
+    labels = item.metadata.labels if seen.labels is None else seen.labels
+    meta = msgspec.structs.replace(item.metadata, labels=labels, resource_version=seen.version)
+    changed = msgspec.structs.replace(item, metadata=meta)
+    if isinstance(changed, Deployment | ReplicaSet) and seen.replicas is not None:
+        changed = msgspec.structs.replace(changed, spec=msgspec.structs.replace(changed.spec, replicas=seen.replicas))
+    state.apply(item, changed)
 
 
 def forget(migration: PodMigration, state: ClusterState) -> None:
