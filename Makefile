@@ -92,7 +92,7 @@ campaigns: binaries  ## Run the long campaigns: hundreds of random faults on ref
 chaos: binaries  ## Run the whole product under random misfortune and check what must hold (MINUTES=, SEED=).
 	$(PY) -m tests.chaos --minutes $(MINUTES) --seed $(SEED)
 
-mutants: binaries  ## Show that builds broken on purpose are caught (about a quarter of an hour).
+mutants: binaries  ## Show that builds broken on purpose are caught (about ten minutes).
 	$(PY) -m tests.chaos.mutants
 
 fmt: $(READY)  ## Format the code and apply the safe fixes of the linter.

@@ -26,7 +26,7 @@ from tests.e2e import draining
 SYSTEM: Final = "spotshift-system"
 DESCHEDULER, WEBHOOK, CERTS = "spotshift-descheduler", "spotshift-webhook", "spotshift-certs"
 PODS: Final = (f"{DESCHEDULER}-0", f"{DESCHEDULER}-1", f"{WEBHOOK}-0", f"{WEBHOOK}-1", f"{CERTS}-0")
-LEASE_SECONDS: Final = 6
+LEASE_SECONDS: Final = 5
 """Take-overs are what we want to see; fifteen seconds each would be most of the run."""
 PAUSE_SECONDS: Final = 1.5
 """Until a kubelet starts again what has ended."""
