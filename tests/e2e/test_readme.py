@@ -30,7 +30,7 @@ BLOCKS = [block for block in markdown.read(ROOT / "README.md").blocks if block.k
 NOT_HERE: Mapping[str, str] = {
     "make demo": "tests/e2e/test_demo.py plays it, with and without a terminal",
     "make test": "it is what runs this",
-    "make bench": "it measures for about an hour, and wants the machine for itself",
+    "make bench": "it measures for long, and wants the machine for itself",
 }
 """Blocks that are not typed, by their first line. Nothing else may be left out."""
 PAGE = "127.0.0.1:8090"
