@@ -12,8 +12,10 @@ KEEPING_OUT: Final = frozenset({"NoSchedule", "NoExecute"})
 """Effects of taints that filter; PreferNoSchedule only costs score."""
 CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 """What a pod has to tolerate to go to a cordoned node, whether or not the node carries the taint already."""
-_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_INTEGER = re.compile(r"([+-]?)(?=[0-9])0*([0-9]*)", re.ASCII)
 _INT64: Final = 2**63
+_LONGEST: Final = len(str(_INT64))
+"""Its author may write as many digits as fit into an object, and Python refuses to read thousands."""
 
 
 def allowed(spec: PodSpec, node: Node) -> bool:
@@ -102,9 +104,10 @@ def _compares(rule: NodeSelectorRequirement, value: str | None) -> bool:
 
 
 def _integer(text: str | None) -> int | None:
-    if text is None or not _INTEGER.fullmatch(text):
+    found = _INTEGER.fullmatch(text) if text is not None else None
+    if found is None or len(found[2]) > _LONGEST:
         return None
-    number = int(text)
+    number = int(found[1] + (found[2] or "0"))
     return number if -_INT64 <= number < _INT64 else None
 
 

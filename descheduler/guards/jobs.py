@@ -13,6 +13,8 @@ from policy import durations, keys, signals, values
 from policy.signal_table import Kind
 
 KILLED: Final = (143, 137)
+LONGEST_COUNT: Final = 10
+"""Digits of a count that Kubernetes writes; anybody may write more, and Python refuses to read thousands."""
 """Exit codes of a container that was told to stop, and of one that did not."""
 
 
@@ -101,7 +103,7 @@ def _used_up(failed: int, limit_text: str, limit: int) -> str | None:
 
 def _failures_of_index(case: Case) -> int:
     text = case.pod.metadata.annotations.get(keys.JOB_INDEX_FAILURE_COUNT, "0")
-    return int(text) if text.isascii() and text.isdigit() else 0
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_COUNT else 0
 
 
 def _first(found: Job) -> FailureRule | None:

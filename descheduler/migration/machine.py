@@ -37,6 +37,8 @@ from policy.values import MigrationStatus
 FINALIZER: Final = keys.FINALIZER
 ENDED: Final = frozenset({"Completed", "Failed", "Cancelled"})
 PAST_EVICTION: Final = frozenset({"AwaitReplacement", "Settle"})
+OTHER_VERSION_PAUSE: Final = timedelta(minutes=1)
+"""Between two looks at a move that a newer version has begun: it alone knows what it has changed."""
 TURN_PAUSE: Final = timedelta(seconds=1)
 """Between two looks at a move that comes first, if nothing is heard of it."""
 
@@ -61,7 +63,10 @@ def _advance(migration: PodMigration, world: World, now: datetime) -> Action:
     retry = _retry_at(migration)
     if retry is not None and retry > now and not (_blocked(migration) and world.budget_free):
         return Wait(retry, migration.status.message)
-    return _STEPS[migration.status.step](migration, world, now)
+    follow = _STEPS.get(migration.status.step)
+    if follow is None:
+        return Wait(now + OTHER_VERSION_PAUSE, f"step {migration.status.step} is one of another version")
+    return follow(migration, world, now)
 
 
 def _advance_in_mode(migration: PodMigration, world: World, now: datetime) -> Action:

@@ -208,6 +208,17 @@ def test_a_replacement_that_is_never_ready_fails_the_move() -> None:
     assert marks(made) == []
 
 
+def test_a_step_of_another_version_is_left_to_it() -> None:
+    made = cluster()
+    while (found := made.migration()) is None or found.status.step != "Mark":
+        made.carry_out(made.decide())
+    status = msgspec.structs.replace(found.status, step="AwaitMoonlight")
+    made.swap(found, msgspec.structs.replace(found, status=status))
+    waits = made.decide()
+    assert isinstance(waits, Wait)
+    assert "another version" in waits.note
+
+
 def test_a_deleted_deployment_cancels() -> None:
     made = cluster()
     while "evict web-old" not in made.effects:

@@ -132,6 +132,7 @@ INDEXED = {
     "one left": ("1", None),
     "used up": ("2", "backoffLimitPerIndex 2"),
     "odd": ("x", None),
+    "thousands of digits": ("9" * 5000, None),
 }
 
 
