@@ -35,6 +35,8 @@ from telemetry.logs import Logger
 from telemetry.meter import Meter
 
 T = TypeVar("T", bound=Object)
+IDLE_SECONDS = 1.0
+"""Until the next look if nothing comes: the last event may be a heartbeat, which gives no reason for a plan."""
 
 
 class Lines:
@@ -108,7 +110,7 @@ class Seen:
             self.lags.extend(self.at - it for it in due)
         self._last = number
         self.synced.set()
-        return None
+        return IDLE_SECONDS
 
     def figures(self) -> Figures:
         """Everything since the beginning."""

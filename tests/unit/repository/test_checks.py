@@ -19,7 +19,7 @@ def lint(root: Path) -> subprocess.CompletedProcess[str]:
 
 def copy_of_the_packages(target: Path) -> None:
     shutil.copy(ROOT / "pyproject.toml", target)
-    for package in ROOT.glob("*/__init__.py"):
+    for package in (it for it in ROOT.glob("*/__init__.py") if it.parent.name != "tests"):
         shutil.copytree(package.parent, target / package.parent.name, ignore=shutil.ignore_patterns("__pycache__"))
 
 
@@ -48,10 +48,14 @@ BREACHES = {
 }
 
 
+def test_a_copy_keeps_every_import_contract(tmp_path: Path) -> None:
+    copy_of_the_packages(tmp_path)
+    assert lint(tmp_path).returncode == 0
+
+
 @pytest.mark.parametrize(("module", "breach"), BREACHES.values(), ids=BREACHES.keys())
 def test_breaking_an_import_contract_fails(tmp_path: Path, module: str, breach: str) -> None:
     copy_of_the_packages(tmp_path)
-    assert lint(tmp_path).returncode == 0
     path = tmp_path / module
     path.write_text(f"{path.read_text()}\n{breach}\n")
     broken = lint(tmp_path)
