@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.chaos import run
 from tests.chaos.model import Kind
 from tests.chaos.schedule import Author
@@ -11,6 +13,7 @@ SEED = 3
 ROUND_SECONDS, GAP_SECONDS = 9.0, 0.5
 
 
+@pytest.mark.campaign  # hung once beside other tests; until that is understood it has the machine to itself
 def test_a_short_run_holds_all_invariants(tmp_path: Path) -> None:
     author = Author(SEED, gap=GAP_SECONDS)
     with run.stage(tmp_path / "bed", Timeline()) as on:
