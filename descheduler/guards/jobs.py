@@ -13,9 +13,9 @@ from policy import durations, keys, signals, values
 from policy.signal_table import Kind
 
 KILLED: Final = (143, 137)
+"""Exit codes of a container that was told to stop, and of one that did not."""
 LONGEST_COUNT: Final = 10
 """Digits of a count that Kubernetes writes; anybody may write more, and Python refuses to read thousands."""
-"""Exit codes of a container that was told to stop, and of one that did not."""
 
 
 def job(case: Case) -> str | None:
