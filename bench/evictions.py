@@ -10,20 +10,18 @@ before and after it. Counted from the API server's audit log, from the first evi
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
 import yaml
-from rich.console import Console
 
+from bench import plane
 from bench.interruption import SETTINGS, SYSTEM, TAINT
 from bench.measured import Figures
-from testbed import audit, bed, binaries, install, objects, progress
+from testbed import audit, bed, install, objects
 from testbed.api import Api
 from testbed.bed import ControlPlane
 from testbed.waiting import eventually
@@ -87,17 +85,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--smoke", action="store_true", help="twenty pods")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     asked = parser.parse_args(arguments)
-    made = binaries.ensure(os.environ, report=progress.BuildProgress(Console(stderr=True)))
-    with tempfile.TemporaryDirectory(prefix="spotshift-evictions-") as name:
-        home = Path(name) / "bed"
-        running = bed.up(home, made, nodes=2, owner=os.getpid())
-        try:
-            install.install(running, tell=lambda _: None)
-            text = yaml.safe_dump({**SETTINGS, "mode": "enforce"})
-            running.api().patch("configmaps", "spotshift-settings", {"data": {"settings.yaml": text}}, SYSTEM)
-            found = measure(running, 20 if asked.smoke else asked.pods)
-        finally:
-            bed.down(home)
+    with plane.started(nodes=2) as running:
+        install.install(running, tell=lambda _: None)
+        text = yaml.safe_dump({**SETTINGS, "mode": "enforce"})
+        running.api().patch("configmaps", "spotshift-settings", {"data": {"settings.yaml": text}}, SYSTEM)
+        found = measure(running, 20 if asked.smoke else asked.pods)
     for figure, value in found.items():
         print(f"{figure:24} {value:.4g}")
     if asked.json:

@@ -9,9 +9,7 @@ What counts is how many seconds of Ready replicas each workload is short of, fro
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,10 +21,9 @@ from typing import Any, Final
 import msgspec
 import urllib3
 import yaml
-from rich.console import Console
 
-from bench import peer
-from testbed import bed, binaries, install, objects, progress
+from bench import peer, plane
+from testbed import bed, install, objects
 from testbed.api import Api, ApiError
 from testbed.bed import ControlPlane
 from testbed.pytest_plugin import make_namespace, remove_namespace
@@ -206,15 +203,9 @@ def _wait(until: float) -> None:
 @contextmanager
 def stage(sizes: Sizes) -> Iterator[Stage]:
     """Everything up; gone afterwards."""
-    found = binaries.ensure(os.environ, report=progress.BuildProgress(Console(stderr=True)))
-    with tempfile.TemporaryDirectory(prefix="spotshift-interruption-") as name:
-        home = Path(name) / "bed"
-        started = bed.up(home, found, nodes=2, owner=os.getpid())
-        try:
-            install.install(started, tell=lambda _: None)
-            yield Stage(started, started.api(), sizes)
-        finally:
-            bed.down(home)
+    with plane.started(nodes=2) as started:
+        install.install(started, tell=lambda _: None)
+        yield Stage(started, started.api(), sizes)
 
 
 def table(results: Sequence[Result]) -> str:

@@ -10,11 +10,9 @@ is measured. Processes of both run one after the other, never together.
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,11 +22,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
-from rich.console import Console
 
-from bench import peer, seed
+from bench import peer, plane, seed
 from bench.seed import Sizes
-from testbed import bed, binaries, progress
 from testbed.api import Api
 from testbed.bed import ControlPlane
 
@@ -54,16 +50,10 @@ TARGETS = {
 @contextmanager
 def cluster(sizes: Sizes) -> Iterator[tuple[ControlPlane, float]]:
     """A control plane with that many objects, and how long it took to make them."""
-    found = binaries.ensure(os.environ, report=progress.BuildProgress(Console(stderr=True)))
-    with tempfile.TemporaryDirectory(prefix="spotshift-bench-") as name:
-        home = Path(name) / "bed"
-        started = bed.up(home, found, owner=os.getpid())
-        try:
-            began = time.monotonic()
-            seed.fill(started, sizes)
-            yield started, time.monotonic() - began
-        finally:
-            bed.down(home)
+    with plane.started() as started:
+        began = time.monotonic()
+        seed.fill(started, sizes)
+        yield started, time.monotonic() - began
 
 
 def bare_list(kube: Api) -> Figures:

@@ -13,7 +13,6 @@ import argparse
 import os
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,9 +21,9 @@ from statistics import median
 import msgspec
 import psutil
 import yaml
-from rich.console import Console
 
-from testbed import bed, binaries, install, kubelet, objects, process, progress
+from bench import plane
+from testbed import install, kubelet, objects, process
 from testbed.bed import ControlPlane
 from testbed.waiting import eventually
 
@@ -89,17 +88,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--smoke", action="store_true", help="each process once")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     asked = parser.parse_args(arguments)
-    made = binaries.ensure(os.environ, report=progress.BuildProgress(Console(stderr=True)))
-    with tempfile.TemporaryDirectory(prefix="spotshift-stopping-") as name:
-        home, folder = Path(name) / "bed", Path(name) / "manifests"
+    with plane.started(nodes=2, spot=2) as running:
+        folder = running.home.parent / "manifests"
         folder.mkdir()
-        running = bed.up(home, made, nodes=2, spot=2, owner=os.getpid())
-        try:
-            running.api().create("deployments", objects.deployment("web", replicas=6), "default")
-            install.install(running, manifests(folder), tell=lambda _: None)
-            found = measure(running, 1 if asked.smoke else asked.repeat)
-        finally:
-            bed.down(home)
+        running.api().create("deployments", objects.deployment("web", replicas=6), "default")
+        install.install(running, manifests(folder), tell=lambda _: None)
+        found = measure(running, 1 if asked.smoke else asked.repeat)
     print(table(found))
     if asked.json:
         asked.json.write_bytes(msgspec.json.format(msgspec.json.encode(found)))

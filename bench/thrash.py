@@ -10,9 +10,7 @@ and with nodeFit. Both look as often. An evicted pod comes back to on-demand; ev
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -22,11 +20,10 @@ from typing import Any, Final
 
 import msgspec
 import yaml
-from rich.console import Console
 
-from bench import peer
+from bench import peer, plane
 from bench.quality.watched import Watched
-from testbed import bed, binaries, install, objects, progress
+from testbed import install, objects
 from testbed.bed import ControlPlane
 from testbed.pytest_plugin import make_namespace, remove_namespace
 from testbed.waiting import eventually
@@ -120,15 +117,9 @@ def workload() -> dict[str, Any]:
 @contextmanager
 def stage() -> Iterator[Stage]:
     """Everything up; gone afterwards."""
-    found = binaries.ensure(os.environ, report=progress.BuildProgress(Console(stderr=True)))
-    with tempfile.TemporaryDirectory(prefix="spotshift-thrash-") as name:
-        home = Path(name) / "bed"
-        running = bed.up(home, found, nodes=NODES, spot=NODES, owner=os.getpid())
-        try:
-            install.install(running, tell=lambda _: None)
-            yield full(running)
-        finally:
-            bed.down(home)
+    with plane.started(nodes=NODES, spot=NODES) as running:
+        install.install(running, tell=lambda _: None)
+        yield full(running)
 
 
 def full(running: ControlPlane) -> Stage:

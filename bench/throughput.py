@@ -11,18 +11,17 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
-from rich.console import Console
 
+from bench import plane
 from bench.decode import spread
 from bench.webhook import contenders, creations, review
 from bench.webhook.contenders import OURS
 from bench.webhook.creations import NONE
-from testbed import bed, binaries, objects, progress
+from testbed import bed, objects
 from testbed.bed import ControlPlane
 from testbed.waiting import eventually
 
@@ -82,15 +81,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     asked = parser.parse_args(arguments)
     seconds, repeat = (1.0, 1) if asked.smoke else (asked.seconds, asked.repeat)
-    found = binaries.ensure(os.environ, report=progress.BuildProgress(Console(stderr=True)))
-    with tempfile.TemporaryDirectory(prefix="spotshift-throughput-") as name:
-        home = Path(name) / "bed"
-        plane = bed.up(home, found, nodes=1, owner=os.getpid())
-        try:
-            bed.add_nodes(plane.api(), [objects.node("tainted", spot=True, taints=[review.TAINT])])
-            rounds = measure(plane, Path(name), seconds=seconds, repeat=repeat)
-        finally:
-            bed.down(home)
+    with plane.started(nodes=1) as started:
+        bed.add_nodes(started.api(), [objects.node("tainted", spot=True, taints=[review.TAINT])])
+        rounds = measure(started, started.home.parent, seconds=seconds, repeat=repeat)
     print(table(rounds))
     if asked.json:
         body = {"rounds": rounds, "ours over": ratios(rounds)}

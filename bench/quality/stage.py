@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import yaml
-from rich.console import Console
 
-from bench import peer
+from bench import peer, plane
 from bench.quality import scene
 from bench.quality.scene import Line, Scene, Sizes
-from testbed import api, bed, binaries, install, objects, process, progress
+from testbed import api, bed, install, objects, process
 from testbed.api import Api, ApiError, Object
 from testbed.bed import ControlPlane
 from testbed.waiting import eventually
@@ -124,21 +120,15 @@ def _peer_policy(line: Line) -> dict[str, Any]:
 @contextmanager
 def stage(sizes: Sizes) -> Iterator[Stage]:
     """Everything up; gone afterwards."""
-    found = binaries.ensure(os.environ, report=progress.BuildProgress(Console(stderr=True)))
-    with tempfile.TemporaryDirectory(prefix="spotshift-quality-") as name:
-        home = Path(name) / "bed"
-        started = bed.up(home, found, owner=os.getpid())
-        try:
-            kube = started.api()
-            bed.add_nodes(kube, scene.nodes(sizes))
-            _remember_image(kube, scene.names(sizes)[: sizes.hot])
-            kube.create("namespaces", {"metadata": {"name": NAMESPACE}})
-            install.install(started, tell=lambda _: None)
-            made = Stage(started, kube, sizes)
-            made.mode("observe")
-            yield made
-        finally:
-            bed.down(home)
+    with plane.started() as started:
+        kube = started.api()
+        bed.add_nodes(kube, scene.nodes(sizes))
+        _remember_image(kube, scene.names(sizes)[: sizes.hot])
+        kube.create("namespaces", {"metadata": {"name": NAMESPACE}})
+        install.install(started, tell=lambda _: None)
+        made = Stage(started, kube, sizes)
+        made.mode("observe")
+        yield made
 
 
 def _remember_image(kube: Api, hot: Sequence[str]) -> None:
