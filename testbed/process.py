@@ -32,7 +32,7 @@ def start(
             start_new_session=True,
         )
     child.returncode = 0  # it is meant to outlive this handle, which would complain about that
-    return psutil.Process(child.pid)
+    return _recognisable(psutil.Process(child.pid))
 
 
 def has_ended(process: psutil.Process) -> bool:
@@ -75,6 +75,15 @@ def wait_for_end(pid: int, *, every_seconds: float = 0.5) -> None:
         process = psutil.Process(pid)
         while process.is_running() and not has_ended(process):
             time.sleep(every_seconds)
+
+
+def _recognisable(process: psutil.Process) -> psutil.Process:
+    """Return when the process shows its environment. The kernel lets the parent go on while it still lays the new
+    program out, and for that moment a living process looks like one that is not ours.
+    """
+    while not has_ended(process) and MARKER not in _environ(process):
+        time.sleep(0.001)
+    return process
 
 
 def _leads_its_session(process: psutil.Process) -> bool:

@@ -291,3 +291,17 @@ def test_processes_are_recognised_by_their_mark_alone(tmp_path: Path) -> None:
     bed.down(tmp_path / "bed")
     assert not psutil.pid_exists(child.pid) or process.has_ended(child)
     assert os.getpid() not in [found.pid for _, found in process.running(tmp_path / "bed")]
+
+
+def test_a_process_that_shows_no_environment_yet_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a moment after a start the kernel shows an empty one, about once in fifteen starts of a small program."""
+    read, shown = psutil.Process.environ, []
+
+    def late(self: psutil.Process) -> dict[str, str]:
+        shown.append(read(self) if len(shown) > 2 else {})
+        return shown[-1]
+
+    monkeypatch.setattr(psutil.Process, "environ", late)
+    child = process.start("sleeper", ["sleep", "60"], home=tmp_path, log=tmp_path / "log")
+    child.kill()
+    assert shown[-1].get(process.NAME) == "sleeper"
