@@ -293,7 +293,9 @@ def test_processes_are_recognised_by_their_mark_alone(tmp_path: Path) -> None:
     assert os.getpid() not in [found.pid for _, found in process.running(tmp_path / "bed")]
 
 
-def test_a_process_that_shows_no_environment_yet_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_shows_no_environment_yet_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """For a moment after a start the kernel shows an empty one, about once in fifteen starts of a small program."""
     read, shown = psutil.Process.environ, []
 
