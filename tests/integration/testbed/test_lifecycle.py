@@ -297,7 +297,8 @@ def test_a_process_that_shows_no_environment_yet_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For a moment after a start the kernel shows an empty one, about once in fifteen starts of a small program."""
-    read, shown = psutil.Process.environ, []
+    read = psutil.Process.environ
+    shown: list[dict[str, str]] = []
 
     def late(self: psutil.Process) -> dict[str, str]:
         shown.append(read(self) if len(shown) > 2 else {})
