@@ -208,6 +208,8 @@ def _start_all(bed: ControlPlane) -> None:
             _wait_healthy(bed, name, started[name])
     for name, child in started.items():
         _wait_healthy(bed, name, child)
+    for name, child in started.items():
+        _check_alive(bed, name, child)  # the answer may have come from a stranger on its port
     default_account = functools.partial(bed.api().get, "serviceaccounts", "default", "default")
     eventually(default_account, timeout=READY_TIMEOUT_SECONDS, what="the default ServiceAccount")
 
@@ -217,11 +219,15 @@ def _wait_healthy(bed: ControlPlane, name: str, child: psutil.Process) -> None:
     healthy = _health_check(bed, name)
     deadline = time.monotonic() + READY_TIMEOUT_SECONDS
     while not healthy():
-        if process.has_ended(child):
-            raise DidNotStart(f"{name} ended:\n{bed.tail(name)}")
+        _check_alive(bed, name, child)
         if time.monotonic() > deadline:
             raise DidNotStart(f"{name} was not healthy after {READY_TIMEOUT_SECONDS:g} s:\n{bed.tail(name)}")
         time.sleep(0.05)
+
+
+def _check_alive(bed: ControlPlane, name: str, child: psutil.Process) -> None:
+    if process.has_ended(child):
+        raise DidNotStart(f"{name} ended:\n{bed.tail(name)}")
 
 
 def _health_check(bed: ControlPlane, name: str) -> Callable[[], bool]:

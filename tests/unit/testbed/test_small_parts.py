@@ -2,8 +2,10 @@
 
 import io
 import itertools
+import os
 import random
 import socket
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -43,19 +45,36 @@ def test_eventually_cuts_a_huge_state() -> None:
         eventually(lambda: ["x" * 90] * 500, until=lambda _: False, timeout=0)
 
 
+@pytest.fixture
+def promises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of ports given out, for one test alone."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path / f"spotshift-ports-{os.getuid()}.json"
+
+
 def test_ports_differ_and_are_free() -> None:
     chosen = ports.free(["a", "b", "c"], rng=random.Random(1))
     assert len(set(chosen.values())) == 3
     assert all(ports.is_free(port) for port in chosen.values())
 
 
-def test_a_taken_port_is_not_chosen() -> None:
+@pytest.mark.usefixtures("promises")
+def test_a_taken_port_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "PROMISED_SECONDS", 0.0)
     first = ports.free(["a"], rng=random.Random(1))["a"]
+    assert ports.free(["a"], rng=random.Random(1))["a"] == first
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", first))
         taken.listen()
         assert not ports.is_free(first)
         assert ports.free(["a"], rng=random.Random(1))["a"] != first
+
+
+def test_a_port_is_given_to_one_caller_though_it_is_not_bound_yet(promises: Path) -> None:
+    first = ports.free(["a"], rng=random.Random(1))["a"]
+    assert ports.free(["a"], rng=random.Random(1))["a"] != first
+    promises.write_text('{"2')
+    assert ports.free(["a"], rng=random.Random(1))["a"] == first
 
 
 @pytest.mark.parametrize(
