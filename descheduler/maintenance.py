@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from cluster.eventlog import Severity, Topic
@@ -23,7 +22,8 @@ from descheduler.reasons import Reason
 from descheduler.requests import Line, Request, Said
 from descheduler.state import ClusterState
 from descheduler.strategies import node_maintenance
-from policy import signals, values
+from policy import drain_status, signals, values
+from policy.drain_status import DrainStatus, Stage
 from policy.settings_strategies import OnDeadline
 from telemetry.catalogue import Log
 
@@ -32,16 +32,6 @@ REMAINING: Final = 2_000
 
 DRAINED: Final = Topic("Drained", "Drain")
 MISTAKEN: Final = Topic("InvalidValue", "Drain", Severity.WARNING)
-
-
-class Stage(StrEnum):
-    """How far a drain is: the first word of the annotation."""
-
-    WAITING = "waiting"
-    """Cordoned; other nodes are emptied first."""
-    DRAINING = "draining"
-    DRAINED = "drained"
-    """Only pods that belong to the node, or whose owners said that they stay, are left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +52,7 @@ class Progress:
     @property
     def text(self) -> str:
         """For the annotation: `draining 7/12`."""
-        if self.stage is Stage.DRAINED:
-            return self.stage.value
-        return f"{self.stage.value} {self.total - self.to_go}/{self.total}"
+        return str(DrainStatus(self.stage, self.total - self.to_go, self.total))
 
 
 def look(context: Context) -> tuple[Progress, ...]:
@@ -108,17 +96,10 @@ def sendable(moves: Sequence[Move], state: ClusterState) -> tuple[Move, ...]:
 def _progress(asked: Drain, context: Context, *, is_turn: bool) -> Progress:
     left = drain.left(asked.name, context)
     to_go = sum(1 for it in left if it.standing not in {Standing.EXEMPT, Standing.LISTED})
-    before = _total(asked.node.metadata.annotations.get(context.keys.maintenance_status, ""))
+    before = drain_status.read(asked.node.metadata.annotations.get(context.keys.maintenance_status, ""))
     stage = Stage.DRAINING if is_turn else Stage.WAITING
-    return Progress(asked, stage if to_go else Stage.DRAINED, left, max(before, to_go))
-
-
-def _total(text: str) -> int:
-    """What `draining 7/12` says about how many there were; 0 if it says nothing."""
-    number = text.rpartition("/")[2]
-    return (
-        int(number) if "/" in text and number.isascii() and number.isdigit() and len(number) <= len("999999") else 0
-    )
+    total = max(before.total if before is not None else 0, to_go)
+    return Progress(asked, stage if to_go else Stage.DRAINED, left, total)
 
 
 def _remaining(progress: Progress, context: Context, told: Refusals) -> str:

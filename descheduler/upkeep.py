@@ -22,7 +22,7 @@ from cluster.store import is_newer
 from descheduler import interruption, leaving, maintenance, marks
 from descheduler.guards import Context
 from descheduler.leaving import Departure
-from descheduler.maintenance import Progress, Stage
+from descheduler.maintenance import Progress
 from descheduler.migration import temporary_budget
 from descheduler.migration.executor import MANAGER, REQUEST_SECONDS
 from descheduler.plan import Plan
@@ -32,6 +32,7 @@ from descheduler.strategies import node_maintenance
 from descheduler.tally import Tally
 from descheduler.telling import Recorder
 from policy import keys
+from policy.drain_status import Stage
 from policy.settings import Mode, Settings
 from telemetry.catalogue import Log
 from telemetry.logs import Logger

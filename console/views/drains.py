@@ -10,9 +10,8 @@ from typing import Any
 
 from cluster.objects import Node
 from console import ages
-from descheduler.maintenance import Stage
 from descheduler.tables import Table
-from policy import signals
+from policy import drain_status, signals
 from policy.keys import Keys
 
 Plain = dict[str, Any]
@@ -56,33 +55,23 @@ def read(node: Node, keys: Keys) -> Drain | None:
     """None for a node that neither asks to be emptied nor carries a mark of ours."""
     notes = node.metadata.annotations
     asked = node.metadata.labels.get(keys.maintenance) == "true"
-    status = notes.get(keys.maintenance_status, "")
+    status = drain_status.read(notes.get(keys.maintenance_status, ""))
     marked = any(key in notes for key in (keys.cordoned_by, keys.maintenance_status, keys.maintenance_since))
     if not asked and not marked:
         return None
-    stage, done, total = _status(status)
-    if not stage:
-        stage = Asked.REQUESTED if asked else Asked.RESTORING
+    unwritten = Asked.REQUESTED if asked else Asked.RESTORING
     return Drain(
         node.metadata.name,
         asked,
-        stage,
-        done,
-        total,
+        status.stage if status is not None else unwritten,
+        status.done if status is not None else 0,
+        status.total if status is not None else 0,
         signals.instant(notes.get(keys.maintenance_since, "")),
         signals.instant(notes.get(keys.maintenance_deadline, "")),
         tuple(_remaining(notes.get(keys.maintenance_remaining, ""))),
         node.spec.unschedulable,
         keys.cordoned_by in notes,
     )
-
-
-def _status(text: str) -> tuple[str, int, int]:
-    stage, _, numbers = text.partition(" ")
-    done, slash, total = numbers.partition("/")
-    known = stage if stage in set(Stage) else ""
-    counted = slash and all(it.isascii() and it.isdigit() and len(it) <= len("999999") for it in (done, total))
-    return (known, int(done), int(total)) if known and counted else (known, 0, 0)
 
 
 def _remaining(text: str) -> Iterator[tuple[str, str]]:

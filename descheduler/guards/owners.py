@@ -8,7 +8,7 @@ from cluster.objects import Deployment, ReplicaSet, StatefulSet
 from descheduler import demand
 from descheduler.guards.case import Case
 from descheduler.node_state import Key
-from policy import keys
+from policy import keys, mix
 from policy.placement import Level
 from policy.values import Rescheduling
 
@@ -118,14 +118,10 @@ def _update(case: Case, found: StatefulSet) -> str | None:
     rolling = found.spec.update_strategy.rolling_update
     partition = rolling.partition if rolling is not None and found.spec.update_strategy.type != "OnDelete" else 0
     labels = case.pod.metadata.labels
-    if partition and labels.get(keys.CONTROLLER_REVISION_HASH) == (old if _ordinal(case) < partition else new):
+    ordinal = mix.ordinal(case.pod.metadata.name, labels) or 0
+    if partition and labels.get(keys.CONTROLLER_REVISION_HASH) == (old if ordinal < partition else new):
         return None
     return f"StatefulSet {found.metadata.name} is between revision {old} and {new}"
-
-
-def _ordinal(case: Case) -> int:
-    text = case.pod.metadata.labels.get(keys.POD_INDEX) or case.pod.metadata.name.rpartition("-")[2]
-    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def statefulset_moving(case: Case) -> str | None:

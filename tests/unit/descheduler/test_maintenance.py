@@ -7,9 +7,9 @@ import pytest
 
 from descheduler import maintenance, marks, plan
 from descheduler.guards import Context
-from descheduler.maintenance import Stage
 from descheduler.requests import Request, Verb
 from policy import keys
+from policy.drain_status import Stage
 from policy.settings import Settings
 from policy.settings_strategies import NodeMaintenance, OnDeadline, Strategies
 from tests.unit.descheduler import build
