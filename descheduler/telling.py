@@ -17,6 +17,7 @@ from descheduler.migration.machine import ENDED, Failure
 from descheduler.node_state import Key
 from descheduler.plan import Plan
 from descheduler.proposal import Refusal
+from descheduler.reasons import Code
 from telemetry.catalogue import Log
 from telemetry.logs import Logger
 from telemetry.meter import Meter
@@ -84,10 +85,12 @@ class Teller:
         self._meter.fill(Metric.NAMESPACE_SPOT_SHARE, {name: share.ratio for name, share in shares.items()})
 
     def _tell_refusal(self, refusal: Refusal) -> None:
-        """Only what is new: the codes, not the sentences, whose numbers change from pass to pass."""
+        """Only what is new: the codes, not the sentences, whose numbers change from pass to pass. A pod that is
+        being moved was not refused anything, whatever else is said of it meanwhile.
+        """
         key = refusal.pod.metadata.key
         codes = tuple(sorted({reason.code.value for reason in refusal.reasons}))
-        if self._refused.get(key) == codes:
+        if self._refused.get(key) == codes or Code.ALREADY_MIGRATING in codes:
             return
         if len(self._refused) >= REMEMBERED:
             self._refused.clear()
@@ -102,7 +105,7 @@ class Teller:
         log = self._log.bind(migration=migration.metadata.name, namespace=migration.metadata.namespace)
         if isinstance(outcome, Failure):
             self._meter.inc(Metric.STEP_RETRIES, step=migration.status.step or "Guard")
-            if outcome.blocked:
+            if outcome.blocked and not outcome.ours:
                 self._meter.inc(Metric.EVICTIONS_BLOCKED)
                 self._record(migration, BLOCKED, outcome.why)
             attempt = migration.status.attempts + 1

@@ -124,7 +124,7 @@ class Metric(enum.Enum):
     STEP_RETRIES = _counter("step_retries_total", "Steps of migrations that were tried again.", step="step")
     STEP_TIMEOUTS = _counter("step_timeouts_total", "Steps of migrations that ran out of time.", step="step")
     ROLLBACKS = _counter("rollbacks_total", "Migrations rolled back.", step="step")
-    EVICTIONS_BLOCKED = _counter("evictions_blocked_total", "Evictions refused for now because of a disruption budget.")
+    EVICTIONS_BLOCKED = _counter("evictions_blocked_total", "Evictions refused for now because of a disruption budget that is not ours.")
     REPLACEMENTS_AWAITED = _gauge("replacements_awaited", "Pods that were evicted and whose replacement is not Ready yet.")
     WORKLOADS_RESTING = _gauge("workloads_resting", "Workloads that are left alone for a while after a move that did not help.")
     NODES = _gauge("nodes", "Nodes known, by capacity type.", capacity="capacity")

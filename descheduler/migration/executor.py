@@ -96,7 +96,7 @@ class Executor:
         except (errors.NotFound, errors.Conflict) as changed:
             return Overtaken(str(changed), gone=isinstance(changed, errors.NotFound))
         except errors.DisruptionBlocked as blocked:
-            return Failure(f"PDB_NO_BUDGET: {blocked}", blocked=True)
+            return Failure(f"PDB_NO_BUDGET: {blocked}", blocked=True, budget=blocked.budget or "")
         except errors.MultipleBudgets as several:
             return Failure(f"PDB_MULTIPLE: {several}", final=True, several=True)
         except errors.Throttled as slow:

@@ -122,6 +122,10 @@ class Failure:
     """Whether it uses up one of the attempts."""
     blocked: bool = False
     """A disruption budget said no."""
+    budget: str = ""
+    """Its name, where the API gave it."""
+    ours: bool = False
+    """It is a temporary one of our own, at its work: the others of the workload have to wait, and nobody to hear."""
     final: bool = False
     """Trying again cannot help."""
     several: bool = False

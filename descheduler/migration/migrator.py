@@ -10,7 +10,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable
 from concurrent.futures import Executor as Pool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
@@ -20,7 +20,7 @@ from cluster.objects import Deployment, PodMigration, ReplicaSet
 from cluster.store import is_newer
 from descheduler import interruption
 from descheduler.crew import Crew, Rank
-from descheduler.migration import machine
+from descheduler.migration import machine, temporary_budget
 from descheduler.migration.actions import Action, Adopt, Done, Evict, Release, Scale, Wait, Write
 from descheduler.migration.executor import Done as Accepted
 from descheduler.migration.executor import Outcome, Overtaken, Shown
@@ -138,10 +138,11 @@ class Migrator:
 
     def _take(self, report: Report, state: ClusterState, now: datetime) -> None:
         self._under_way.discard(report.key)
-        self._listener.performed(report.migration, report.action, report.outcome)
-        match report.outcome:
+        outcome = recognised(report.outcome, report.migration.metadata.namespace, state)
+        self._listener.performed(report.migration, report.action, outcome)
+        match outcome:
             case Accepted():
-                adopt(report.outcome, state)
+                adopt(outcome, state)
                 if isinstance(report.action, Evict):
                     told_to_stop(report.migration.metadata.namespace, report.action, state, now)
             case Overtaken(gone=gone):
@@ -149,7 +150,7 @@ class Migrator:
                 if gone and isinstance(report.action, Write | Adopt | Release):
                     forget(report.migration, state)
             case Failure():
-                self._failed(report, report.outcome, state, now)
+                self._failed(report, outcome, state, now)
 
     def _failed(self, report: Report, failure: Failure, state: ClusterState, now: datetime) -> None:
         """Write it down; if writing was what failed, or there is nothing left but to clear away, come back later."""
@@ -168,6 +169,18 @@ def _budgets(namespace: str, name: str, state: ClusterState) -> tuple[Key, ...] 
     pod = state.pods.get((namespace, name))
     found = state.budgets_of(pod) if pod is not None else ()
     return tuple(sorted(it.metadata.key for it in found)) or None
+
+
+def recognised(outcome: Outcome, namespace: str, state: ClusterState) -> Outcome:
+    """A refusal by a budget of our own is marked as such. One that is gone by now was ours if it was called so: those
+    come and go with the moves.
+    """
+    if not isinstance(outcome, Failure) or not outcome.budget:
+        return outcome
+    found = state.budgets.get(namespace, {}).get((namespace, outcome.budget))
+    called = outcome.budget.endswith(temporary_budget.SUFFIX)
+    ours = called if found is None else temporary_budget.is_ours(found)
+    return replace(outcome, ours=ours)
 
 
 def adopt(accepted: Accepted, state: ClusterState) -> None:

@@ -1,0 +1,102 @@
+"""What is worth an Event, and what is not."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from cluster.eventlog import Subject, Topic
+from descheduler.migration.actions import Evict
+from descheduler.migration.machine import Failure
+from descheduler.migration.migrator import recognised
+from descheduler.migration.temporary_budget import MANAGED_BY, OURS
+from descheduler.plan import Plan
+from descheduler.proposal import Refusal
+from descheduler.reasons import Code, Reason
+from descheduler.summary import Summary
+from descheduler.telling import Teller
+from telemetry.logs import Logger
+from telemetry.meter import Meter
+from telemetry.metrics import Metric
+from tests.unit.descheduler import build
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+
+@dataclass
+class Desk:
+    """A teller, and what reached people through it."""
+
+    events: list[tuple[str, str, str]] = field(default_factory=list)
+    lines: list[Mapping[str, Any]] = field(default_factory=list)
+    full: bool = False
+    """Nothing is taken any more."""
+    meter: Meter = field(default_factory=lambda: Meter(strict=True))
+    teller: Teller = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.teller = Teller(self, self.meter, Logger(self.lines.append, now=lambda: NOW, strict=True))
+
+    def record(self, subject: Subject, topic: Topic, note: str, *, related: Subject | None = None) -> bool:
+        if not self.full:
+            self.events.append((topic.reason, f"{subject.kind}/{subject.name}", note))
+        return not self.full
+
+    def refuse(self, *codes: Code) -> None:
+        """One pass in which a strategy proposed the pod."""
+        refusal = Refusal(build.pod("web-1"), "LoadBalancing", tuple(Reason(code, "so it is") for code in codes))
+        nothing = Summary.of((), (refusal,), (), proposals=1, limited=None)
+        self.teller.planned(Plan((), (refusal,), (), nothing), 0.0, NOW)
+
+    def fail(self, failure: Failure) -> None:
+        """An eviction was tried."""
+        self.teller.performed(build.thing("PodMigration", "m"), Evict("web-1", "u", "1"), failure)
+
+
+REFUSALS: dict[str, tuple[list[tuple[Code, ...]], int]] = {
+    "something holds it": ([(Code.TOO_YOUNG,)], 1),
+    "the same again": ([(Code.TOO_YOUNG,), (Code.TOO_YOUNG,)], 1),
+    "something else": ([(Code.TOO_YOUNG,), (Code.NOT_READY,)], 2),
+    "it is being moved": ([(Code.ALREADY_MIGRATING,)], 0),
+    "it is being moved and not Ready": ([(Code.NOT_READY, Code.ALREADY_MIGRATING)], 0),
+    "as before, once it is no longer moved": ([(Code.TOO_YOUNG,), (Code.ALREADY_MIGRATING,), (Code.TOO_YOUNG,)], 1),
+}
+
+
+@pytest.mark.parametrize(("passes", "events"), REFUSALS.values(), ids=REFUSALS.keys())
+def test_a_refusal_is_told_if_it_is_one_and_new(passes: list[tuple[Code, ...]], events: int) -> None:
+    desk = Desk()
+    for codes in passes:
+        desk.refuse(*codes)
+    assert [reason for reason, *_ in desk.events] == ["MoveRefused"] * events
+    counted = sum(desk.meter.read(Metric.REFUSALS, strategy="LoadBalancing", reason=code.value) for code in Code)
+    assert counted == sum(map(len, passes)), "all of them are counted"
+
+
+def budget(name: str, **more: Any) -> Any:
+    return build.budget(name, allowed=0, labels={"app": "web"}, **more)
+
+
+OWN = {"metadata": {"labels": {MANAGED_BY: OURS}}}
+BUDGETS: dict[str, tuple[list[Any], str, bool]] = {
+    "one of a user": ([budget("web")], "web", True),
+    "our own": ([budget("web-rescheduler-pdb", **OWN)], "web-rescheduler-pdb", False),
+    "our own, gone by now": ([], "web-rescheduler-pdb", False),
+    "one of a user that is called like ours": ([budget("web-rescheduler-pdb")], "web-rescheduler-pdb", True),
+    "one of a user, gone by now": ([], "web", True),
+    "one that the API did not name": ([budget("web-rescheduler-pdb", **OWN)], "", True),
+}
+
+
+@pytest.mark.parametrize(("budgets", "named", "tells"), BUDGETS.values(), ids=BUDGETS.keys())
+def test_a_refused_eviction_is_told_unless_the_budget_is_ours(budgets: list[Any], named: str, tells: bool) -> None:
+    desk = Desk()
+    failure = Failure("PDB_NO_BUDGET: no", blocked=True, budget=named)
+    outcome = recognised(failure, "default", build.state(*budgets))
+    assert isinstance(outcome, Failure)
+    desk.fail(outcome)
+    assert {reason for reason, *_ in desk.events} == ({"EvictionBlocked"} if tells else set())
+    assert desk.meter.read(Metric.EVICTIONS_BLOCKED) == int(tells)
+    assert desk.meter.read(Metric.STEP_RETRIES, step="Guard") == 1, "it is retried all the same"
