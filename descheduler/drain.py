@@ -27,7 +27,9 @@ _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 EXEMPT: Final = frozenset({Code.DAEMONSET, Code.MIRROR})
 """Belong to the node; a drain leaves them without a word, as kubectl does with --ignore-daemonsets."""
 UNDER_WAY: Final = frozenset({Code.ALREADY_MIGRATING, Code.TERMINATING})
-LISTED: Final = frozenset({Code.OPTED_OUT, Code.NO_CONTROLLER, Code.SAFE_TO_EVICT_FALSE, Code.DO_NOT_DISRUPT})
+LISTED: Final = frozenset(
+    {Code.OPTED_OUT, Code.INVALID_VALUE, Code.NO_CONTROLLER, Code.SAFE_TO_EVICT_FALSE, Code.DO_NOT_DISRUPT}
+)
 """Their owners have said that they stay: they are named on the node, and the node counts as drained with them."""
 
 

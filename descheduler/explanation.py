@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from cluster.objects import Pod
-from descheduler import guards, memory, plan, report, strategies
+from descheduler import guards, memory, misread, plan, report, strategies
 from descheduler.fit import Fitter
 from descheduler.gathered import Gathered
 from descheduler.guards.case import Case
@@ -21,6 +21,8 @@ Plain = dict[str, Any]
 def of_pod(pod: Pod, gathered: Gathered, settings: Settings, now: datetime) -> Plain:
     """Everything there is to say about it."""
     workload = gathered.state.workload(pod)
+    cooldowns = memory.cooldowns(gathered.state.migrations.values(), settings, now)
+    context = guards.Context(gathered.state, settings, keys.under(settings.label_prefix), now, cooldowns)
     return {
         "namespace": pod.metadata.namespace,
         "pod": pod.metadata.name,
@@ -28,7 +30,8 @@ def of_pod(pod: Pod, gathered: Gathered, settings: Settings, now: datetime) -> P
         "workload": None if workload is None else workload.text,
         "plan": _outcome(pod, gathered, settings, now),
         "strategies": _strategies(pod, gathered, settings, now),
-        "guards": _guards(pod, gathered, settings, now),
+        "guards": _guards(pod, context),
+        "mistakes": [{"on": it.place, "text": str(it.what)} for it in misread.around(pod, context)],
         "nodes": _nodes(pod, gathered),
         "assumed": [str(gap) for gap in gathered.gaps],
     }
@@ -60,9 +63,7 @@ def _strategies(pod: Pod, gathered: Gathered, settings: Settings, now: datetime)
     ]
 
 
-def _guards(pod: Pod, gathered: Gathered, settings: Settings, now: datetime) -> list[Plain]:
-    cooldowns = memory.cooldowns(gathered.state.migrations.values(), settings, now)
-    context = guards.Context(gathered.state, settings, keys.under(settings.label_prefix), now, cooldowns)
+def _guards(pod: Pod, context: guards.Context) -> list[Plain]:
     case = Case(pod, context)
     return [
         {

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from cluster import errors
 from cluster.objects import PodMigration
-from descheduler import gauges, interruption, maintenance, memory, plan
+from descheduler import gauges, interruption, maintenance, memory, misread, plan
 from descheduler.gauges import Reading, Share
 from descheduler.guards import Context
 from descheduler.last_pass import LastPass
@@ -25,6 +25,7 @@ from descheduler.migration.migrator import Migrator
 from descheduler.node_state import Key
 from descheduler.plan import Plan
 from descheduler.proposal import Move, Urgency
+from descheduler.requests import Said
 from descheduler.state import ClusterState
 from descheduler.upkeep import Upkeep
 from descheduler.usage import Usage
@@ -36,7 +37,8 @@ PLAN_GAP: Final = timedelta(seconds=1)
 CLEAR_EVERY: Final = timedelta(minutes=1)
 """Between two looks for records that are no longer needed."""
 SWEEP_EVERY: Final = timedelta(seconds=10)
-"""Between two looks at all pods: for marks that no migration answers for, and at who is on spot."""
+"""Between two looks at all pods: for marks that no migration answers for, for values that mean nothing, and at who is
+on spot."""
 
 
 class Api(Protocol):
@@ -53,6 +55,7 @@ class Teller(Protocol):
     def planned(self, plan: Plan, seconds: float, now: datetime) -> None: ...
     def gauged(self, readings: Iterable[Reading]) -> None: ...
     def shared(self, shares: Mapping[str, Share]) -> None: ...
+    def misread(self, found: Iterable[Said]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +190,12 @@ class Loop:
         """Take back what nobody else will; when to look again."""
         if self._swept_at is None or now - self._swept_at >= SWEEP_EVERY:
             self._swept_at = now
-            for leftover in leftovers.find(state, keys.under(self._parts.settings().label_prefix)):
+            settings = self._parts.settings()
+            context = Context(state, settings, keys.under(settings.label_prefix), now, cooldowns={})
+            for leftover in leftovers.find(state, context.keys):
                 self._parts.pool.submit(self._parts.api.clear, leftover)
             self._parts.teller.shared(gauges.shares(state))
+            self._parts.teller.misread(misread.find(context))
         return self._swept_at + SWEEP_EVERY
 
     def _delete(self, migration: PodMigration) -> None:

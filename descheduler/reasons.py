@@ -20,6 +20,8 @@ class Code(StrEnum):
     """It is being deleted already."""
     OPTED_OUT = "OPTED_OUT"
     """Pod, workload, namespace, node or settings say that it must not be moved."""
+    INVALID_VALUE = "INVALID_VALUE"
+    """Pod, workload, namespace or node say something in `rescheduling` that cannot be read, which counts as a no."""
     NO_CONTROLLER = "NO_CONTROLLER"
     """Nothing would replace it, and its owner has not opted in to have it copied."""
     LOCAL_STORAGE = "LOCAL_STORAGE"

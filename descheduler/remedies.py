@@ -17,6 +17,7 @@ OF_CODES: Final[Mapping[StrEnum, str]] = {
     Code.OPTED_OUT: (
         "Remove `rescheduling: disabled` from what the sentence names, or set `enabled` nearer to the pod."
     ),
+    Code.INVALID_VALUE: "Set `rescheduling` to `enabled` or `disabled` on what the sentence names, or remove it.",
     Code.NO_CONTROLLER: (
         "Give it a controller; or label the pod `rescheduling: enabled` and install the component `recreate`."
     ),

@@ -99,6 +99,9 @@ def of_pod(told: Plain, *, verbose: bool = True, more: str = "-v") -> Iterator[T
     strategies = tuple((it["strategy"], str(it["weight"]), it["proposes"] or "-") for it in told["strategies"])
     yield Table("Strategies", ("STRATEGY", "WEIGHT", "PROPOSES TO MOVE IT BECAUSE"), strategies)
     yield _guards(told["guards"], verbose=verbose, more=more)
+    if told["mistakes"]:
+        rows = tuple((it["on"], it["text"]) for it in told["mistakes"])
+        yield Table("Values that mean nothing", ("ON", "MISTAKE"), rows)
     yield Table("Nodes, as if it had left its place", ("NODE", "LOAD", "FITS", "WHY NOT"), tuple(_places(told)))
 
 

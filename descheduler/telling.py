@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -18,6 +19,7 @@ from descheduler.node_state import Key
 from descheduler.plan import Plan
 from descheduler.proposal import Refusal
 from descheduler.reasons import Code
+from descheduler.requests import Said
 from telemetry.catalogue import Log
 from telemetry.logs import Logger
 from telemetry.meter import Meter
@@ -27,6 +29,9 @@ MANUAL: Final = "Manual"
 """The strategy, for metrics, of moves that somebody asked for by hand."""
 REMEMBERED: Final = 10_000
 """Pods whose last refusal is kept, so that only a changed one is told."""
+
+MISREAD_AT_ONCE: Final = 50
+"""Mistakes of people told in one look, so that they leave room for what happens; the rest follows with the next."""
 
 REFUSED: Final = Topic("MoveRefused", "Plan")
 TOPICS: Final = {
@@ -52,6 +57,7 @@ class Teller:
         self._meter = meter
         self._log = log
         self._refused: dict[Key, tuple[str, ...]] = {}
+        self._misread: set[Said] = set()
 
     # ---- plans
 
@@ -83,6 +89,19 @@ class Teller:
             whole = whole.plus(share)
         self._meter.set(Metric.SPOT_SHARE, whole.ratio)
         self._meter.fill(Metric.NAMESPACE_SPOT_SHARE, {name: share.ratio for name, share in shares.items()})
+
+    def misread(self, found: Iterable[Said]) -> None:
+        """Values that mean nothing: each is told once, as long as it stands."""
+        standing = dict.fromkeys(found)
+        self._misread.intersection_update(standing)
+        for said in itertools.islice((it for it in standing if it not in self._misread), MISREAD_AT_ONCE):
+            if self._recorder.record(said.subject, said.topic, said.note):
+                self._misread.add(said)
+                self._meter.inc(Metric.VALUES_IGNORED)
+                where = said.subject
+                self._log.emit(
+                    Log.VALUE_IGNORED, namespace=where.namespace, name=f"{where.kind}/{where.name}", detail=said.note
+                )
 
     def _tell_refusal(self, refusal: Refusal) -> None:
         """Only what is new: the codes, not the sentences, whose numbers change from pass to pass. A pod that is

@@ -47,6 +47,20 @@ class Origin:
 
     level: Level
     key: str
+    misread: Malformed | None = None
+    """The value, where one that means nothing decided: only `rescheduling` knows such."""
+
+
+@dataclass(frozen=True, slots=True)
+class Misread:
+    """A value that means nothing, and on whom it stands."""
+
+    level: Level
+    what: Malformed
+
+    def __str__(self) -> str:
+        """The sentence, for a warning."""
+        return str(self.what)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +91,7 @@ class Decision:
     intent: Intent
     origins: Mapping[str, Origin]
     """By field name of the intent."""
-    warnings: tuple[Malformed, ...]
+    warnings: tuple[Misread, ...]
 
 
 # The default intent of a tier, where nobody says `spot`; `standard` takes the settings' default.
@@ -94,6 +108,8 @@ SPOT_OF_TIER: Final = {Tier.CRITICAL: Spot.AVOID, Tier.BATCH: Spot.PREFER}
 #
 # `spot` said by anyone beats the default of a tier, even of a nearer one: saying is stronger than implying.
 # `either` is label or annotation; where both stand on one object and disagree, that means disabled.
+# A malformed `rescheduling` is not passed over: who wrote it meant something about evictions, most likely no, so it
+# means disabled until it can be read.
 # A share or a minimum that is said where spot is not `prefer` mixes nothing, and is told.
 # In an excluded namespace the settings column is spot `ignore`, rescheduling `disabled`, and no mix.
 # `critical` in a namespace that may not use it counts as malformed.
@@ -101,7 +117,7 @@ SPOT_OF_TIER: Final = {Tier.CRITICAL: Spot.AVOID, Tier.BATCH: Spot.PREFER}
 
 def decide(subject: Subject, *, keys: Keys, settings: Settings) -> Decision:
     """The intent for one pod, by the table above."""
-    warnings: list[Malformed] = []
+    warnings: list[Misread] = []
     levels = _levels(subject)
     defaults = settings.placement
     excluded = subject.namespace_name in settings.excluded_namespaces
@@ -155,32 +171,37 @@ def _levels(subject: Subject) -> list[tuple[Level, Metadata]]:
 
 
 def _nearest(
-    levels: Sequence[tuple[Level, Metadata]], key: str, parse: Parser[T], warnings: list[Malformed]
+    levels: Sequence[tuple[Level, Metadata]], key: str, parse: Parser[T], warnings: list[Misread]
 ) -> tuple[T, Origin] | None:
     for level, metadata in levels:
         text = metadata.annotations.get(key)
         parsed = None if text is None else parse(key, text)
         if isinstance(parsed, Malformed):
-            warnings.append(parsed)
+            warnings.append(Misread(level, parsed))
         elif parsed is not None:
             return parsed, Origin(level, key)
     return None
 
 
 def _rescheduling(
-    levels: Sequence[tuple[Level, Metadata]], key: str, warnings: list[Malformed]
+    levels: Sequence[tuple[Level, Metadata]], key: str, warnings: list[Misread]
 ) -> tuple[Rescheduling, Origin] | None:
     for level, metadata in levels:
         texts = [text for text in (metadata.labels.get(key), metadata.annotations.get(key)) if text is not None]
         parsed = [values.rescheduling(key, text) for text in texts]
-        warnings.extend(it for it in parsed if isinstance(it, Malformed))
+        unread = [it for it in parsed if isinstance(it, Malformed)]
+        warnings.extend(Misread(level, it) for it in unread)
         said = {it for it in parsed if not isinstance(it, Malformed)}
         if len(said) > 1:
             both = "enabled and disabled as label and annotation"
-            warnings.append(Malformed(key, both, "the same value in both; until then it is disabled"))
+            conflict = Malformed(key, both, "the same value in both; until then it is disabled")
+            warnings.append(Misread(level, conflict))
+        if Rescheduling.DISABLED in said:
             return Rescheduling.DISABLED, Origin(level, key)
+        if unread:
+            return Rescheduling.DISABLED, Origin(level, key, unread[0])
         if said:
-            return said.pop(), Origin(level, key)
+            return Rescheduling.ENABLED, Origin(level, key)
     return None
 
 
@@ -204,11 +225,12 @@ def _default_spot(tier: Tier, tier_origin: Origin, defaults: Placement, *, exclu
     return defaults.spot, Origin(Level.SETTINGS, "placement.spot")
 
 
-def _unmixed(spot: Spot, said: Mapping[Origin, int | None]) -> Iterator[Malformed]:
+def _unmixed(spot: Spot, said: Mapping[Origin, int | None]) -> Iterator[Misread]:
     """A mix that somebody asked for where all pods go to the same side. One of the settings is not meant for them."""
     for origin, value in said.items():
         if spot is not Spot.PREFER and value is not None and origin.level is not Level.SETTINGS:
-            yield Malformed(origin.key, str(value), f"it with spot 'prefer', for here spot is '{spot}'")
+            what = Malformed(origin.key, str(value), f"it with spot 'prefer', for here spot is '{spot}'")
+            yield Misread(origin.level, what)
 
 
 def _default_rescheduling(defaults: Placement, *, excluded: bool) -> tuple[Rescheduling, Origin]:

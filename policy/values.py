@@ -5,7 +5,7 @@ User input never raises here.
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final, TypeVar
@@ -99,8 +99,11 @@ def maintenance(key: str, value: str) -> bool | Malformed:
 
 
 def rescheduling(key: str, value: str) -> Rescheduling | Malformed:
-    """Opt in or out."""
-    return _member(Rescheduling, key, value)
+    """Opt in or out; who reads it takes what it cannot read as a no, and says so."""
+    parsed = _member(Rescheduling, key, value)
+    if isinstance(parsed, Malformed):
+        return replace(parsed, accepted=f"{parsed.accepted}; until then it is disabled")
+    return parsed
 
 
 def spot(key: str, value: str) -> Spot | Malformed:

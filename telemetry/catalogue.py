@@ -111,6 +111,7 @@ class Log(enum.Enum):
     PASS_FINISHED = _info("pass finished", "seconds moves refusals", "A reconcile pass ended well.")
     PASS_FAILED = _error("pass failed", "seconds error", "A reconcile pass ended with an error; the next one starts from the cluster as it is.")
     PROPOSAL_REFUSED = _debug("proposal refused", "strategy node reason detail workload", "The planner said no, and why.")
+    VALUE_IGNORED = _warn("value not accepted", "name detail", "A label or annotation holds a value that means nothing. Once for each, as its Event.")
     OBSERVE_ONLY = _warn("observing only", "cause", "The emergency stop or the mode holds back every new side effect.")
 
     # one migration
@@ -144,7 +145,6 @@ class Log(enum.Enum):
 
     # admission
     ADMITTED = _debug("pod admitted", "workload preferredNode avoidNode count seconds", "The patch for one pod, by its number of operations.")
-    VALUE_IGNORED = _warn("value ignored", "field detail", "A label or annotation of ours holds a value that is not accepted.")
 
     # certificates
     CERTIFICATE_ISSUED = _info("certificate issued", "certificate expiresAt", "A CA or leaf certificate was signed.")

@@ -13,11 +13,12 @@ from console import ages
 from console.look import Look
 from console.views import node_list
 from console.views.node_list import Seen
-from descheduler import drain, memory, plan, report, signs
+from descheduler import drain, memory, misread, plan, report, signs
 from descheduler.drain import Left
 from descheduler.guards import Context
 from descheduler.tables import Table
 from policy import signals
+from policy.reasons import Malformed
 
 Plain = dict[str, Any]
 
@@ -40,7 +41,7 @@ def of(seen: Seen, look: Look) -> Plain:
             }
             for it in seen.signals
         ],
-        "mistakes": [str(it) for it in signals.mistakes(signs.of(seen.object), keys=look.keys)],
+        "mistakes": [str(it) for it in _mistakes(seen, look)],
         "tooFull": [{"strategy": strategy, "why": why} for strategy, why in seen.hot.items()],
         "plan": {
             "leaving": [it for it in made["moves"] if it["from"] == name],
@@ -55,6 +56,11 @@ def of(seen: Seen, look: Look) -> Plain:
 def _context(look: Look) -> Context:
     rests = memory.cooldowns(look.state.migrations.values(), look.settings, look.now)
     return Context(look.state, look.settings, look.keys, look.now, rests)
+
+
+def _mistakes(seen: Seen, look: Look) -> Iterator[Malformed]:
+    yield from signals.mistakes(signs.of(seen.object), keys=look.keys)
+    yield from (it.what for it in misread.of_node(seen.object, _context(look)))
 
 
 def _left(left: Left) -> Plain:
@@ -111,7 +117,7 @@ def _signals(told: Plain, now: datetime) -> Iterator[Table]:
         rows = tuple((it["kind"], it["source"], _until(it["deadline"], now)) for it in told["signals"])
         yield Table("Signs on it", ("KIND", "SIGN", "DEADLINE"), rows)
     if told["mistakes"]:
-        yield Table("Signs that mean nothing", ("MISTAKE",), tuple((it,) for it in told["mistakes"]))
+        yield Table("Values that mean nothing", ("MISTAKE",), tuple((it,) for it in told["mistakes"]))
 
 
 def _until(stamp: str | None, now: datetime) -> str:

@@ -79,9 +79,13 @@ class Context:
 
     def says(self, found: Metadata) -> bool:
         """Whether an object says anything about its pods; most do not."""
+        return self.keys.rescheduling in found.labels or not self.words.isdisjoint(found.annotations)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The annotations in which that is said."""
         ours = self.keys
-        wanted = (ours.spot, ours.tier, ours.rescheduling, ours.spot_percentage, ours.min_on_demand)
-        return ours.rescheduling in found.labels or any(key in found.annotations for key in wanted)
+        return frozenset((ours.spot, ours.tier, ours.rescheduling, ours.spot_percentage, ours.min_on_demand))
 
     def unsaid(self, namespace: str) -> Decision:
         """What holds where nobody says anything: the same for all but the excluded namespaces."""
@@ -137,7 +141,7 @@ class Case:
         name = self.pod.metadata.namespace
         namespace = self.context.state.namespaces.get(name)
         above = namespace.metadata if namespace is not None else None
-        workload = self._annotated()
+        workload = self.annotated
         if not any(self.context.says(it) for it in (self.pod.metadata, workload, above) if it is not None):
             return self.context.unsaid(name)
         subject = placement.Subject(namespace_name=name, pod=self.pod.metadata, workload=workload, namespace=above)
@@ -166,7 +170,8 @@ class Case:
         """When the pod started, or was made if the kubelet has not said."""
         return self.pod.start_time or self.pod.metadata.creation_timestamp
 
-    def _annotated(self) -> Metadata | None:
+    @property
+    def annotated(self) -> Workload | None:
         """The object on which people annotate a workload: of a ReplicaSet with something unknown above it, itself."""
         owner, top = self.pod.metadata.controller, self.workload
         if owner is None or top is None or top.object is not None:

@@ -11,8 +11,6 @@ from descheduler.guards import circumstances, jobs, owners, wishes
 from descheduler.guards.case import Case, Context
 from descheduler.proposal import Urgency
 from descheduler.reasons import Code, Reason
-from policy import keys, values
-from policy.reasons import Malformed
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +57,8 @@ GUARDS: Final[tuple[Guard, ...]] = (
     Guard(Code.OPTED_OUT,           wishes.opted_out_by_owner,        HOLDS, HOLDS, _____),
     Guard(Code.OPTED_OUT,           wishes.opted_out_by_node,         HOLDS, _____, _____),
     Guard(Code.OPTED_OUT,           wishes.opted_out_by_settings,     HOLDS, _____, _____),
+    Guard(Code.INVALID_VALUE,       wishes.misread_of_owner,          HOLDS, HOLDS, _____),
+    Guard(Code.INVALID_VALUE,       wishes.misread_of_node,           HOLDS, _____, _____),
     Guard(Code.EXCLUDED_NAMESPACE,  circumstances.excluded_namespace, HOLDS, _____, _____),
     Guard(Code.SAFE_TO_EVICT_FALSE, wishes.safe_to_evict,             HOLDS, HOLDS, _____),
     Guard(Code.SAFE_TO_EVICT_FALSE, wishes.never_evict,               HOLDS, HOLDS, _____),
@@ -92,21 +92,3 @@ def reasons(pod: Pod, context: Context, urgency: Urgency) -> tuple[Reason, ...]:
     case = Case(pod, context)
     found = ((guard.code, guard.check(case)) for guard in _COLUMNS[urgency])
     return tuple(Reason(code, text) for code, text in found if text is not None)
-
-
-def mistakes(pod: Pod, context: Context) -> tuple[Malformed, ...]:
-    """Values on the pod, its workload and its namespace that mean nothing, for an Event to their owner."""
-    return (*Case(pod, context).decision.warnings, *wishes.mistakes(pod))
-
-
-def node_mistakes(name: str, context: Context) -> tuple[Malformed, ...]:
-    """The same for the opt-out of a node."""
-    found = context.state.nodes.get(name)
-    if found is None or found.node is None:
-        return ()
-    key, meta = context.keys.rescheduling, found.node.metadata
-    texts = [text for text in (meta.labels.get(key), meta.annotations.get(key)) if text is not None]
-    parsed = [values.rescheduling(key, text) for text in texts]
-    cast = meta.annotations.get(keys.CAST_REMOVAL_DISABLED)
-    said = [*parsed, *([] if cast is None else [values.flag(keys.CAST_REMOVAL_DISABLED, cast)])]
-    return tuple(it for it in said if isinstance(it, Malformed))

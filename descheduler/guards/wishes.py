@@ -1,6 +1,7 @@
 """Guards of what people have said about a pod: our own key, and those of other projects.
 
-Each returns the sentence, or None. A value that means nothing is passed over and told by `mistakes`.
+Each returns the sentence, or None. A value of another project's key that means nothing is passed over, one of ours
+counts as a no; both are told to whoever wrote them.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Any, Final
 from cluster.objects import Pod
 from descheduler.guards.case import Case
 from policy import durations, keys, values
-from policy.placement import Level
-from policy.reasons import Malformed
+from policy.placement import Level, Metadata
+from policy.reasons import Malformed, shorten
 from policy.values import Rescheduling, SafeToEvict
 
 NEVER_AT_COST: Final = values.INT32_MAX
@@ -27,8 +28,17 @@ def opted_out_by_owner(case: Case) -> str | None:
     origin = case.decision.origins["rescheduling"]
     if case.decision.intent.rescheduling is Rescheduling.ENABLED or origin.level is Level.SETTINGS:
         return None
-    where = {Level.POD: "the pod", Level.WORKLOAD: _workload(case), Level.NAMESPACE: _namespace(case)}
-    return f"{origin.key}: disabled on {where[origin.level]}"
+    return None if origin.misread is not None else f"{origin.key}: disabled on {_place(case, origin.level)}"
+
+
+def misread_of_owner(case: Case) -> str | None:
+    """Somebody wrote something about evictions there, and a typo in an opt-out must not become an eviction. So it
+    counts as `disabled`, and whoever wrote it is told by an Event.
+    """
+    origin = case.decision.origins["rescheduling"]
+    if origin.misread is None:
+        return None
+    return _unread(origin.misread, _place(case, origin.level))
 
 
 def opted_out_by_settings(case: Case) -> str | None:
@@ -52,6 +62,13 @@ def opted_out_by_node(case: Case) -> str | None:
     if meta.annotations.get(keys.CAST_REMOVAL_DISABLED) == "true":
         return f"{keys.CAST_REMOVAL_DISABLED}: true on node {meta.name}"
     return None
+
+
+def misread_of_node(case: Case) -> str | None:
+    """The same on the node, as far as a node can say it: maintenance goes before it."""
+    node = case.node.node if case.node is not None else None
+    wrong = next(misread(node.metadata, case.context.keys.rescheduling), None) if node is not None else None
+    return _unread(wrong, f"node {case.pod.node_name}") if wrong is not None else None
 
 
 def safe_to_evict(case: Case) -> str | None:
@@ -142,6 +159,14 @@ def mistakes(pod: Pod) -> Iterator[Malformed]:
                     yield parsed
 
 
+def misread(found: Metadata, key: str) -> Iterator[Malformed]:
+    """What stands in our key, as label or annotation, and is neither `enabled` nor `disabled`."""
+    for text in (found.labels.get(key), found.annotations.get(key)):
+        parsed = None if text is None else values.rescheduling(key, text)
+        if isinstance(parsed, Malformed):
+            yield parsed
+
+
 def said_of(metadata: Mapping[str, str], key: str) -> Any:
     """The parsed value of a foreign key, None if there is none or it means nothing."""
     text = metadata.get(key)
@@ -151,12 +176,18 @@ def said_of(metadata: Mapping[str, str], key: str) -> Any:
     return None if isinstance(parsed, Malformed) else parsed
 
 
-def _workload(case: Case) -> str:
-    return case.workload.text if case.workload is not None else "its workload"
+def _place(case: Case, level: Level) -> str:
+    match level:
+        case Level.POD:
+            return "the pod"
+        case Level.WORKLOAD:
+            return case.workload.text if case.workload is not None else "its workload"
+        case _:
+            return f"namespace {case.pod.metadata.namespace}"
 
 
-def _namespace(case: Case) -> str:
-    return f"namespace {case.pod.metadata.namespace}"
+def _unread(wrong: Malformed, where: str) -> str:
+    return f"{wrong.key}: {shorten(wrong.value)!r} on {where} is neither 'enabled' nor 'disabled', and counts as a no"
 
 
 _PARSERS: Final[Mapping[str, Callable[[str, str], Any]]] = {
@@ -167,3 +198,5 @@ _PARSERS: Final[Mapping[str, Callable[[str, str], Any]]] = {
     keys.CAST_REMOVAL_DISABLED: values.flag,
     keys.OCEAN_RESTRICT_SCALE_DOWN: values.flag,
 }
+FOREIGN: Final = frozenset(_PARSERS)
+"""Keys of other projects with values that can be wrong."""

@@ -289,6 +289,15 @@ def test_the_story_of_a_node_that_is_too_full() -> None:
     assert {it["from"] for it in told["plan"]["leaving"]} == {"spot-0"}
 
 
+def test_the_story_of_a_node_with_values_that_mean_nothing() -> None:
+    look = looks.of(build.node("a", labels={OURS.maintenance: "yes"}, annotations={OURS.rescheduling: "off"}))
+    seen = node_list.see(look)[0]
+    told = node_story.of(seen, look)
+    assert [it.partition(":")[0] for it in told["mistakes"]] == [OURS.maintenance, OURS.rescheduling]
+    page = next(it for it in node_story.pages(told, seen, NOW) if it.title == "Values that mean nothing")
+    assert page.rows == tuple((it,) for it in told["mistakes"])
+
+
 def test_the_story_of_a_node_of_which_there_is_nothing_to_say() -> None:
     look = looks.of(build.node("a"), build.node("b"))
     told = node_story.of(node_list.see(look)[0], look)

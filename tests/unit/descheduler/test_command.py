@@ -108,6 +108,20 @@ def test_explain_a_pod(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(it["misfits"] == [] for it in told["nodes"])
 
 
+def test_explain_tells_values_that_mean_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    document = json.loads(CLUSTER.read_text())
+    space = next(
+        it["metadata"] for it in document["items"] if it["kind"] == "Namespace" and it["metadata"]["name"] == "shop"
+    )
+    space["annotations"] = {"scheduler.alpha.kubernetes.io/spot": "maybe"}
+    path = tmp_path / "mistaken.json"
+    path.write_text(json.dumps(document))
+    said = "scheduler.alpha.kubernetes.io/spot: 'maybe' is not accepted, use 'prefer', 'require', 'avoid' or 'ignore'"
+    told = json.loads(run(capsys, "explain", "alone", "-n", "shop", "-o", "json", "-f", str(path))[1])
+    assert told["mistakes"] == [{"on": "Namespace shop", "text": said}]
+    assert said in run(capsys, "explain", "alone", "-n", "shop", "-f", str(path))[1]
+
+
 def test_explain_tells_every_misfit(capsys: pytest.CaptureFixture[str]) -> None:
     told = json.loads(run(capsys, "explain", "shop/search-0", "-o", "json", "-f", str(CLUSTER))[1])
     codes = {it["node"]: [why["code"] for why in it["misfits"]] for it in told["nodes"]}

@@ -14,7 +14,7 @@ from cluster.eventlog import Subject, Topic
 from cluster.objects import NodeMetrics, PodMetrics, PodMigration
 from descheduler import gauges, measuring, plan, publish
 from descheduler.last_pass import LastPass
-from descheduler.loop import Loop, Parts
+from descheduler.loop import SWEEP_EVERY, Loop, Parts
 from descheduler.measuring import Answer, Measuring
 from descheduler.migration.actions import Write
 from descheduler.migration.executor import Done
@@ -25,6 +25,7 @@ from descheduler.proposal import Move
 from descheduler.state import ClusterState
 from descheduler.telling import Teller
 from descheduler.upkeep import Surroundings, Upkeep
+from policy import keys
 from policy.settings import Mode, Settings
 from policy.settings_moves import Limits
 from policy.settings_strategies import ResourceOptimization, Strategies, UsageSource
@@ -268,6 +269,15 @@ def test_how_much_runs_on_spot() -> None:
     desk.loop.turn(desk.state)
     assert desk.meter.read(Metric.SPOT_SHARE) == 0
     assert b"namespace_spot_share_ratio{" not in desk.meter.render()[1]
+
+
+def test_a_value_that_means_nothing_is_told_once_however_often_it_is_seen() -> None:
+    unread = {keys.under().rescheduling: "disbled"}
+    desk = Desk(build.state(build.node("a"), build.pod("p", on="a", labels=unread)))
+    for _ in range(3):
+        desk.loop.turn(desk.state)
+        desk.now += SWEEP_EVERY
+    assert desk.told.reasons == [("Pod", "InvalidValue")]
 
 
 def test_the_start_of_a_move_is_told_wherever_somebody_may_look() -> None:

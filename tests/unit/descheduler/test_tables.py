@@ -74,8 +74,10 @@ POD: dict[str, Any] = {
         {"node": "a", "own": True, "load": 80.0, "misfits": []},
         {"node": "b", "own": False, "load": 10.0, "misfits": reasons("TAINT", "RESOURCES")},
     ],
+    "mistakes": [],
     "assumed": [],
 }
+MISREAD = [{"on": "Deployment shop/web", "text": "spot: 'no' is not accepted, use 'prefer' or 'avoid'"}]
 
 PAGES = {
     "plan": tables.of_plan(PLAN, verbose=False),
@@ -83,7 +85,7 @@ PAGES = {
     "plan-nothing": tables.of_plan(NOTHING, verbose=False),
     "plan-limited": tables.of_plan(LIMITED, verbose=False),
     "explain-refused": tables.of_pod(POD),
-    "explain-moved": tables.of_pod({**POD, "plan": {"decision": "move", **move("web-1", "b")}}),
+    "explain-moved": tables.of_pod({**POD, "mistakes": MISREAD, "plan": {"decision": "move", **move("web-1", "b")}}),
     "explain-bare": tables.of_pod({**POD, "node": None, "workload": None, "plan": {"decision": "leave"}}),
 }
 TEXTS = {name: "\n".join(map(tables.aligned, pages)) for name, pages in PAGES.items()}

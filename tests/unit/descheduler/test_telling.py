@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from cluster.eventlog import Subject, Topic
+from cluster.eventlog import Severity, Subject, Topic
+from descheduler import telling
 from descheduler.migration.actions import Evict
 from descheduler.migration.machine import Failure
 from descheduler.migration.migrator import recognised
@@ -15,6 +16,7 @@ from descheduler.migration.temporary_budget import MANAGED_BY, OURS
 from descheduler.plan import Plan
 from descheduler.proposal import Refusal
 from descheduler.reasons import Code, Reason
+from descheduler.requests import Said
 from descheduler.summary import Summary
 from descheduler.telling import Teller
 from telemetry.logs import Logger
@@ -100,3 +102,34 @@ def test_a_refused_eviction_is_told_unless_the_budget_is_ours(budgets: list[Any]
     assert {reason for reason, *_ in desk.events} == ({"EvictionBlocked"} if tells else set())
     assert desk.meter.read(Metric.EVICTIONS_BLOCKED) == int(tells)
     assert desk.meter.read(Metric.STEP_RETRIES, step="Guard") == 1, "it is retried all the same"
+
+
+def wrong(number: int) -> Said:
+    topic = Topic("InvalidValue", "Read", Severity.WARNING)
+    return Said(Subject("v1", "Pod", f"web-{number}", "shop"), topic, "spot: 'no'")
+
+
+def test_a_value_that_means_nothing_is_told_once_as_long_as_it_stands() -> None:
+    desk = Desk()
+    for standing in ([wrong(1)], [wrong(1), wrong(2)], [wrong(2)], [wrong(1), wrong(2)]):
+        desk.teller.misread(standing)
+    assert [name for _, name, _ in desk.events] == ["Pod/web-1", "Pod/web-2", "Pod/web-1"]
+    assert desk.meter.read(Metric.VALUES_IGNORED) == len(desk.lines) == 3
+    assert {desk.lines[0][key] for key in ("namespace", "name", "detail")} == {"shop", "Pod/web-1", "spot: 'no'"}
+
+
+def test_many_of_them_leave_room_for_other_news() -> None:
+    desk = Desk()
+    many = [wrong(number) for number in range(telling.MISREAD_AT_ONCE + 3)]
+    desk.teller.misread(many)
+    assert len(desk.events) == telling.MISREAD_AT_ONCE
+    desk.teller.misread(many)
+    assert sorted(desk.events) == sorted(("InvalidValue", f"Pod/web-{number}", "spot: 'no'") for number in range(53))
+
+
+def test_what_nobody_took_is_told_later() -> None:
+    desk = Desk(full=True)
+    desk.teller.misread([wrong(1)])
+    desk.full = False
+    desk.teller.misread([wrong(1)])
+    assert [name for _, name, _ in desk.events] == ["Pod/web-1"]

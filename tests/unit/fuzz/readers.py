@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from console.views import drains, move_list, node_list, node_story, overview
 from console.web.picture import Painter
-from descheduler import explanation, gauges, guards, maintenance, memory, plan, report
+from descheduler import explanation, gauges, maintenance, memory, misread, plan, report
 from descheduler.gathered import Gathered
 from descheduler.guards import Context
 from descheduler.migration import leftovers, machine
@@ -30,8 +30,8 @@ def read(state: ClusterState, settings: Settings, *, steps: bool = True) -> None
     maintenance.look(context)
     memory.expired(state.migrations.values(), settings, NOW)
     list(leftovers.find(state, KEYS))
+    list(misread.find(context))
     for pod in list(state.pods.values())[:3]:
-        list(guards.mistakes(pod, context))
         explanation.of_pod(pod, Gathered(state, 1), settings, NOW)
     judge = Judge(lambda: settings, lambda: "", holder="me")
     for migration in state.migrations.values() if steps else ():

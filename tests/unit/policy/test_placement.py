@@ -1,5 +1,5 @@
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given
@@ -123,20 +123,45 @@ def test_tier_chooses_the_default_intent(pod: Meta, namespace: Meta | None, spot
         pytest.param("enabled", "enabled", Rescheduling.ENABLED, 0, id="agree"),
         pytest.param("enabled", "disabled", Rescheduling.DISABLED, 1, id="conflict"),
         pytest.param("disabled", "enabled", Rescheduling.DISABLED, 1, id="conflict the other way"),
-        pytest.param("oops", "disabled", Rescheduling.DISABLED, 1, id="malformed label"),
-        pytest.param("oops", "oops", Rescheduling.ENABLED, 2, id="both malformed"),
+        pytest.param("oops", None, "oops", 1, id="malformed label"),
+        pytest.param(None, "", "", 1, id="empty annotation"),
+        pytest.param("oops", "disabled", Rescheduling.DISABLED, 1, id="malformed label beside a no"),
+        pytest.param("enabled", "oops", "oops", 1, id="malformed annotation beside a yes"),
+        pytest.param("oops", "uh", "oops", 2, id="both malformed"),
     ],
 )
 def test_rescheduling_as_label_and_annotation(
-    label: str | None, annotation: str | None, expected: Rescheduling, warnings: int
+    label: str | None, annotation: str | None, expected: Rescheduling | str, warnings: int
 ) -> None:
+    """A text that is expected is one that cannot be read, and counts as a no."""
     pod = Meta(
         annotations={} if annotation is None else {OURS.rescheduling: annotation},
         labels={} if label is None else {OURS.rescheduling: label},
     )
     found = decide(pod)
-    assert found.intent.rescheduling is expected
+    misread = found.origins["rescheduling"].misread
+    assert (expected if misread is None else misread.value) == expected
+    assert found.intent.rescheduling is (expected if misread is None else Rescheduling.DISABLED)
     assert len(found.warnings) == warnings
+
+
+@pytest.mark.parametrize(
+    ("pod", "workload", "namespace", "level"),
+    [
+        pytest.param("oops", "enabled", "enabled", Level.POD, id="on the pod, before those who say yes"),
+        pytest.param(None, "oops", "enabled", Level.WORKLOAD, id="on the workload"),
+        pytest.param(None, None, "oops", Level.NAMESPACE, id="on the namespace"),
+        pytest.param("enabled", "oops", "oops", None, id="behind a pod that says yes"),
+    ],
+)
+def test_what_cannot_be_read_about_moves_is_a_no_at_its_level(
+    pod: str | None, workload: str | None, namespace: str | None, level: Level | None
+) -> None:
+    layers = (meta() if text is None else meta(rescheduling=text) for text in (pod, workload, namespace))
+    found = decide(*layers)
+    origin = found.origins["rescheduling"]
+    assert (origin.level if origin.misread is not None else None) is level
+    assert (found.intent.rescheduling is Rescheduling.DISABLED) == (level is not None)
 
 
 def test_a_pod_that_opts_in_beats_a_namespace_that_opts_out() -> None:
@@ -147,7 +172,7 @@ def test_a_pod_that_opts_in_beats_a_namespace_that_opts_out() -> None:
 def test_critical_is_nobodys_by_default() -> None:
     found = decide(meta(tier="critical"), settings=Settings())
     assert found.intent.tier is Tier.STANDARD
-    assert [(warning.key, warning.value) for warning in found.warnings] == [(OURS.tier, "critical")]
+    assert [(warning.what.key, warning.what.value) for warning in found.warnings] == [(OURS.tier, "critical")]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +189,7 @@ def test_critical_only_where_allowed(allowed: tuple[str, ...], name: str, tier: 
     settings = Settings(placement=Placement(critical_namespaces=allowed))
     found = decide(meta(tier="critical"), name=name, settings=settings)
     assert found.intent.tier is tier
-    assert [name in warning.accepted for warning in found.warnings] == ([] if tier is Tier.CRITICAL else [True])
+    assert [name in warning.what.accepted for warning in found.warnings] == ([] if tier is Tier.CRITICAL else [True])
 
 
 def test_an_excluded_namespace_is_left_alone_unless_a_pod_asks() -> None:
@@ -177,8 +202,9 @@ def test_an_excluded_namespace_is_left_alone_unless_a_pod_asks() -> None:
 
 def test_malformed_values_are_all_told() -> None:
     found = decide(meta(spot="x", tier="y", rescheduling="z"), meta(spot_percentage="101"), meta(min_on_demand="-1"))
-    assert [warning.value for warning in found.warnings] == ["y", "x", "z", "101", "-1"]
-    assert found.intent == decide().intent
+    on = {Level.POD: "yxz", Level.WORKLOAD: ["101"], Level.NAMESPACE: ["-1"]}
+    assert [(it.level, it.what.value) for it in found.warnings] == [(at, text) for at in on for text in on[at]]
+    assert found.intent == replace(decide().intent, rescheduling=Rescheduling.DISABLED)
 
 
 TEXTS = st.text(max_size=6) | st.sampled_from(("prefer", "avoid", "critical", "batch", "enabled", "disabled", "50"))

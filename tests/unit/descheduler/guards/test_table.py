@@ -28,6 +28,8 @@ EXAMPLES = {
     "opted_out_by_owner": wishes.OWN_KEY["disabled on the workload"],
     "opted_out_by_node": wishes.OWN_KEY["disabled on the node"],
     "opted_out_by_settings": wishes.OWN_KEY["disabled by the settings"],
+    "misread_of_owner": wishes.OWN_KEY["a word that cannot be read is a no"],
+    "misread_of_node": wishes.OWN_KEY["one on the node"],
     "excluded_namespace": circumstances.CIRCUMSTANCES["excluded namespace"],
     "safe_to_evict": wishes.FOREIGN["safe-to-evict false"],
     "never_evict": wishes.FOREIGN["evict false"],

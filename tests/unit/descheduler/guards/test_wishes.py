@@ -15,6 +15,7 @@ KEY = OURS.rescheduling
 ON, OFF = {KEY: "enabled"}, {KEY: "disabled"}
 OPT_IN = Settings(placement=Placement(rescheduling=Rescheduling.DISABLED))
 NO = "SAFE_TO_EVICT_FALSE"
+UNREAD = "INVALID_VALUE"
 CAST = keys.CAST_REMOVAL_DISABLED
 
 
@@ -84,7 +85,55 @@ OWN_KEY = {
         pod=pod(), also=(build.node("a", annotations={CAST: "true"}),), voluntary="OPTED_OUT", says=CAST
     ),
     "a node that is not known": Given(pod=pod(on="c")),
-    "an unknown word is passed over": Given(pod=pod(labels={KEY: "off"})),
+    "a word that cannot be read is a no": Given(
+        pod=pod(labels={KEY: "disbled"}),
+        voluntary=UNREAD,
+        maintenance=UNREAD,
+        says=f"{KEY}: 'disbled' on the pod is neither 'enabled' nor 'disabled', and counts as a no",
+    ),
+    "nor can an empty one": Given(pod=pod(annotations={KEY: ""}), voluntary=UNREAD, maintenance=UNREAD),
+    "beside a no that can": Given(
+        pod=pod(labels={KEY: "off"}, annotations=OFF), voluntary="OPTED_OUT", maintenance="OPTED_OUT"
+    ),
+    "beside a yes that can": Given(
+        pod=pod(labels={KEY: "off"}, annotations=ON), voluntary=UNREAD, maintenance=UNREAD, says="'off' on the pod"
+    ),
+    "one on the workload": Given(
+        pod=pod(),
+        also=(deployment(metadata={"annotations": {KEY: "Disabled"}}),),
+        voluntary=UNREAD,
+        maintenance=UNREAD,
+        says="'Disabled' on Deployment shop/web",
+    ),
+    "one on the namespace": Given(
+        pod=pod(),
+        also=(namespace(labels={KEY: "false"}),),
+        voluntary=UNREAD,
+        maintenance=UNREAD,
+        says="'false' on namespace shop",
+    ),
+    "the pod goes before one on the workload": Given(
+        pod=pod(labels=ON), also=(deployment(metadata={"annotations": {KEY: "Disabled"}}),)
+    ),
+    "one on the pod goes before a yes on the workload": Given(
+        pod=pod(labels={KEY: "off"}),
+        also=(deployment(metadata={"annotations": ON}),),
+        voluntary=UNREAD,
+        maintenance=UNREAD,
+    ),
+    "one on the node": Given(
+        pod=pod(),
+        also=(build.node("a", annotations={KEY: "off"}),),
+        voluntary=UNREAD,
+        says="'off' on node a is neither",
+    ),
+    "one on another node": Given(pod=pod(), also=(build.node("b", annotations={KEY: "off"}),)),
+    "one on a pod that nothing would replace": Given(
+        pod=pod(of=None, labels={KEY: "enable"}),
+        voluntary=f"{UNREAD} NO_CONTROLLER",
+        maintenance=f"{UNREAD} NO_CONTROLLER",
+        interruption="NO_CONTROLLER",
+    ),
 }
 
 
@@ -161,54 +210,6 @@ FOREIGN = {
 @pytest.mark.parametrize("given", FOREIGN.values(), ids=FOREIGN.keys())
 def test_keys_of_others(given: Given) -> None:
     given.check()
-
-
-MALFORMED = {
-    "nothing": ({}, {}, []),
-    "understood": ({keys.SAFE_TO_EVICT: "true", keys.POD_DELETION_COST: "-5", CAST: "false"}, {}, []),
-    "safe-to-evict": ({keys.SAFE_TO_EVICT: "False"}, {}, [keys.SAFE_TO_EVICT]),
-    "do-not-disrupt": ({keys.DO_NOT_DISRUPT: "-1h"}, {}, [keys.DO_NOT_DISRUPT]),
-    "eviction-cost": ({keys.KOORDINATOR_EVICTION_COST: "1e3"}, {}, [keys.KOORDINATOR_EVICTION_COST]),
-    "pod-deletion-cost": ({keys.POD_DELETION_COST: "+1"}, {}, [keys.POD_DELETION_COST]),
-    "removal-disabled": ({CAST: "yes"}, {}, [CAST]),
-    "restrict-scale-down": ({}, {keys.OCEAN_RESTRICT_SCALE_DOWN: "1"}, [keys.OCEAN_RESTRICT_SCALE_DOWN]),
-    "restrict-scale-down as annotation": ({keys.OCEAN_RESTRICT_SCALE_DOWN: "1"}, {}, []),
-    "our key": ({}, {KEY: "off"}, [KEY]),
-    "our key twice": ({KEY: "enabled"}, {KEY: "disabled"}, [KEY]),
-    "several": ({KEY: "x", keys.SAFE_TO_EVICT: "x"}, {}, [keys.SAFE_TO_EVICT, KEY]),
-}
-
-
-@pytest.mark.parametrize(("annotations", "labels", "wrong"), MALFORMED.values(), ids=MALFORMED.keys())
-def test_values_that_mean_nothing_are_told(
-    annotations: dict[str, str], labels: dict[str, str], wrong: list[str]
-) -> None:
-    made = pod(annotations=annotations, labels=labels)
-    found = guards.mistakes(made, Given(pod=made).context())
-    assert sorted(it.key for it in found) == sorted(wrong)
-    assert all(it.accepted for it in found)
-
-
-def test_mistakes_of_workload_and_namespace_are_told_with_the_pod() -> None:
-    made = pod()
-    wrong = {KEY: "maybe"}
-    context = Given(pod=made, also=(deployment(metadata={"labels": wrong}), namespace(annotations=wrong))).context()
-    assert [it.value for it in guards.mistakes(made, context)] == ["maybe", "maybe"]
-
-
-NODE_MISTAKES = {
-    "nothing": ({}, {}, 0),
-    "understood": ({KEY: "disabled"}, {KEY: "enabled", CAST: "true"}, 0),
-    "label and annotation": ({KEY: "off"}, {KEY: "no"}, 2),
-    "removal-disabled": ({}, {CAST: "yes"}, 1),
-}
-
-
-@pytest.mark.parametrize(("labels", "annotations", "count"), NODE_MISTAKES.values(), ids=NODE_MISTAKES.keys())
-def test_mistakes_on_nodes(labels: dict[str, str], annotations: dict[str, str], count: int) -> None:
-    context = Given(pod=pod(), also=(build.node("a", labels=labels, annotations=annotations),)).context()
-    assert len(guards.node_mistakes("a", context)) == count
-    assert guards.node_mistakes("unknown", context) == ()
 
 
 COSTS = {"none": ({}, 0), "low": ("-7", -7), "high": ("100", 100), "nonsense": ("many", 0)}
