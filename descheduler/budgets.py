@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from cluster.objects import Pod, PodDisruptionBudget
+from descheduler.migration import temporary_budget
 from descheduler.node_state import Key
 from descheduler.reasons import Code, Reason
 from descheduler.state import ClusterState
@@ -44,13 +45,13 @@ class Budgets:
         name, status = budget.metadata.name, budget.status
         if status.observed_generation < budget.metadata.generation:
             text = f"PodDisruptionBudget {name} has changed and its controller has not counted it again yet"
-            return Reason(Code.PDB_NO_BUDGET, text)
+            return Reason(Code.PDB_NO_BUDGET, text, temporary_budget.is_ours(budget))
         booked = self._booked.get(budget.metadata.key, 0)
         if status.disruptions_allowed - booked > 0:
             return None
         taken = f", {booked} of them taken by moves before it" if booked else ""
         text = f"PodDisruptionBudget {name} allows {status.disruptions_allowed} disruptions{taken}"
-        return Reason(Code.PDB_NO_BUDGET, text)
+        return Reason(Code.PDB_NO_BUDGET, text, temporary_budget.is_ours(budget))
 
     def _costs_nothing(self, pod: Pod, budget: PodDisruptionBudget) -> bool:
         """Whether the pod counts as broken already, so that losing it disrupts nothing."""

@@ -96,6 +96,8 @@ class Reason:
 
     code: Code
     text: str
+    routine: bool = False
+    """It only waits for a move of ours to end: true for who asks, and no news for anybody else."""
 
     def __str__(self) -> str:
         """As people see it."""

@@ -105,16 +105,17 @@ class Teller:
 
     def _tell_refusal(self, refusal: Refusal) -> None:
         """Only what is new: the codes, not the sentences, whose numbers change from pass to pass. A pod that is
-        being moved was not refused anything, whatever else is said of it meanwhile.
+        being moved was not refused anything, whatever else is said of it meanwhile; one that waits for a move of ours
+        gets its turn.
         """
-        key = refusal.pod.metadata.key
-        codes = tuple(sorted({reason.code.value for reason in refusal.reasons}))
-        if self._refused.get(key) == codes or Code.ALREADY_MIGRATING in codes:
+        key, reasons = refusal.pod.metadata.key, [it for it in refusal.reasons if not it.routine]
+        codes = tuple(sorted({reason.code.value for reason in reasons}))
+        if not codes or self._refused.get(key) == codes or Code.ALREADY_MIGRATING in codes:
             return
         if len(self._refused) >= REMEMBERED:
             self._refused.clear()
         self._refused[key] = codes
-        note = f"{refusal.strategy}: " + "; ".join(str(reason) for reason in refusal.reasons)
+        note = f"{refusal.strategy}: " + "; ".join(map(str, reasons))
         self._recorder.record(_pod(refusal.pod), REFUSED, note)
 
     # ---- moves

@@ -9,6 +9,7 @@ import pytest
 
 from cluster.eventlog import Severity, Subject, Topic
 from descheduler import telling
+from descheduler.budgets import Budgets
 from descheduler.migration.actions import Evict
 from descheduler.migration.machine import Failure
 from descheduler.migration.migrator import recognised
@@ -25,6 +26,7 @@ from telemetry.metrics import Metric
 from tests.unit.descheduler import build
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+OWN = {"metadata": {"labels": {MANAGED_BY: OURS}}}
 
 
 @dataclass
@@ -46,9 +48,9 @@ class Desk:
             self.events.append((topic.reason, f"{subject.kind}/{subject.name}", note))
         return not self.full
 
-    def refuse(self, *codes: Code) -> None:
+    def refuse(self, *reasons: Reason) -> None:
         """One pass in which a strategy proposed the pod."""
-        refusal = Refusal(build.pod("web-1"), "LoadBalancing", tuple(Reason(code, "so it is") for code in codes))
+        refusal = Refusal(build.pod("web-1"), "LoadBalancing", reasons)
         nothing = Summary.of((), (refusal,), (), proposals=1, limited=None)
         self.teller.planned(Plan((), (refusal,), (), nothing), 0.0, NOW)
 
@@ -71,17 +73,33 @@ REFUSALS: dict[str, tuple[list[tuple[Code, ...]], int]] = {
 def test_a_refusal_is_told_if_it_is_one_and_new(passes: list[tuple[Code, ...]], events: int) -> None:
     desk = Desk()
     for codes in passes:
-        desk.refuse(*codes)
+        desk.refuse(*(Reason(code, "so it is") for code in codes))
     assert [reason for reason, *_ in desk.events] == ["MoveRefused"] * events
     counted = sum(desk.meter.read(Metric.REFUSALS, strategy="LoadBalancing", reason=code.value) for code in Code)
     assert counted == sum(map(len, passes)), "all of them are counted"
+
+
+def test_a_pod_that_waits_for_a_move_of_ours_is_told_of_nothing_but_the_rest() -> None:
+    desk = Desk()
+    waits = Reason(Code.PDB_NO_BUDGET, "ours", routine=True)
+    desk.refuse(waits)
+    assert desk.events == []
+    desk.refuse(waits, Reason(Code.TOO_YOUNG, "it is"))
+    assert [note for *_, note in desk.events] == ["LoadBalancing: TOO_YOUNG: it is"]
+    assert desk.meter.read(Metric.REFUSALS, strategy="LoadBalancing", reason="PDB_NO_BUDGET") == 2
+
+
+@pytest.mark.parametrize(("more", "routine"), [({}, False), (OWN, True)], ids=["of a user", "ours"])
+def test_a_budget_of_ours_is_routine(more: dict[str, Any], routine: bool) -> None:
+    pod = build.pod("web-1", on="a", labels={"app": "web"})
+    (found,) = Budgets(build.state(pod, budget("web-rescheduler-pdb", **more))).reasons(pod)
+    assert (found.code, found.routine) == (Code.PDB_NO_BUDGET, routine)
 
 
 def budget(name: str, **more: Any) -> Any:
     return build.budget(name, allowed=0, labels={"app": "web"}, **more)
 
 
-OWN = {"metadata": {"labels": {MANAGED_BY: OURS}}}
 BUDGETS: dict[str, tuple[list[Any], str, bool]] = {
     "one of a user": ([budget("web")], "web", True),
     "our own": ([budget("web-rescheduler-pdb", **OWN)], "web-rescheduler-pdb", False),
