@@ -7,7 +7,7 @@ _SHOWN_CHARACTERS = 80  # a message fits one line of `kubectl describe`; the obj
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """A key of ours with a value that means nothing to us: the key is ignored and its owner is told."""
+    """A key with a value that means nothing to us: it is ignored, or taken as a no, and its owner is told."""
 
     key: str
     value: str
