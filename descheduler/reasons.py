@@ -70,6 +70,8 @@ class Code(StrEnum):
     """More than one PodDisruptionBudget selects it, and the API refuses every eviction of such a pod."""
     SINGLE_REPLICA = "SINGLE_REPLICA"
     """It is the only Ready replica, and a second one cannot be started first."""
+    ALREADY_THERE = "ALREADY_THERE"
+    """It runs on the node that it was asked to move to."""
     MODE_UNSUITED = "MODE_UNSUITED"
     """The mode that was asked for does not suit the pod."""
     REPLICAS_CONTESTED = "REPLICAS_CONTESTED"

@@ -55,6 +55,7 @@ OF_CODES: Final[Mapping[StrEnum, str]] = {
         "Run two replicas, or take away what keeps it from being doubled; `migrations.singleReplicaFallback: "
         "evict` accepts an outage."
     ),
+    Code.ALREADY_THERE: "Name another node, or leave `spec.targetNode` out: the best one is then chosen.",
     Code.MODE_UNSUITED: "Leave `spec.mode` out: the mode then follows from the workload.",
     Code.REPLICAS_CONTESTED: (
         "Let a GitOps controller ignore `spec.replicas`, or run two replicas so that none has to be added."

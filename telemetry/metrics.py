@@ -35,7 +35,7 @@ LABELS: Final[Mapping[str, frozenset[str]]] = {
         EXCLUDED_NAMESPACE PRIORITY_TOO_HIGH TOO_YOUNG NOT_READY ALREADY_MIGRATING COOLING_DOWN OUTSIDE_WINDOW PINNED
         NO_NODE_FITS PDB_NO_BUDGET PDB_MULTIPLE LIMIT_TOTAL LIMIT_NODE LIMIT_NAMESPACE LIMIT_WORKLOAD NO_IMPROVEMENT
         METRICS_STALE JOB JOB_WOULD_FAIL PENDING_REVISION STATEFULSET_BUSY FOREIGN_SCHEDULER RESOURCE_CLAIMS
-        REPLICAS_CONTESTED SINGLE_REPLICA MODE_UNSUITED NO_QUOTA NODE_SILENT"""),
+        REPLICAS_CONTESTED SINGLE_REPLICA MODE_UNSUITED NO_QUOTA NODE_SILENT ALREADY_THERE"""),
     "resource": _words("""pods nodes namespaces configmaps persistentvolumeclaims persistentvolumes resourcequotas
         replicationcontrollers replicasets deployments statefulsets daemonsets jobs cronjobs poddisruptionbudgets
         horizontalpodautoscalers storageclasses csinodes priorityclasses leases events podmigrations secrets services

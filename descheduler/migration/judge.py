@@ -93,6 +93,7 @@ class Judge:
     ) -> tuple[str, tuple[Reason, ...]]:
         """Where it should go, and what speaks against the move."""
         found = [*_guarded(migration, source, context, urgency), *_rival(migration, context.state)]
+        found.extend(_settled(migration, source))
         if (
             migration.status.phase in {"", "Pending"}
             and not migration.spec.target_node
@@ -160,6 +161,12 @@ def _rival(migration: PodMigration, state: ClusterState) -> Iterator[Reason]:
     for other in state.moving.by_pod.get((migration.metadata.namespace, migration.spec.pod_ref.name), ()):
         if age(other) < age(migration):
             yield Reason(Code.ALREADY_MIGRATING, f"PodMigration {other.metadata.name} moves this pod")
+
+
+def _settled(migration: PodMigration, source: Pod) -> Iterator[Reason]:
+    """To its own node: an eviction would cost a restart and change nothing. No plan asks for that, people do."""
+    if migration.spec.target_node == source.node_name:
+        yield Reason(Code.ALREADY_THERE, f"it runs on {source.node_name} already")
 
 
 def _is_signed(name: str, state: ClusterState) -> bool:

@@ -40,7 +40,15 @@ def test_every_code_says_what_one_can_do(closed_set: type[StrEnum], told: Mappin
 
 def test_what_one_can_do_names_settings_that_exist() -> None:
     """A word with dots or in camelCase is the path of a setting, or a word of Kubernetes that is listed here."""
-    theirs = {"maxUnavailable", "maxSkew", "schedulerName", "backoffLimit", "spec.mode", "spec.replicas"}
+    theirs = {
+        "maxUnavailable",
+        "maxSkew",
+        "schedulerName",
+        "backoffLimit",
+        "spec.mode",
+        "spec.replicas",
+        "spec.targetNode",
+    }
     kinds = {"DisruptionTarget", "ScheduleAnyway", "ReadWriteMany"}
     paths = {at(path, field) for path, kind in settings_doc._groups("", Settings) for field in fields_of(kind)}
     quoted = {
