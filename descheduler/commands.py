@@ -16,7 +16,7 @@ from cluster.objects import Pod
 from descheduler import dump, explanation, listing, plan, report, screen, tables
 from descheduler.gathered import Gathered
 from policy import settings_load
-from policy.mistakes import InvalidSettings, did_you_mean
+from policy.mistakes import InvalidSettings, names_like
 from policy.settings import Settings
 
 DONE: Final = 0
@@ -116,7 +116,7 @@ def _pod(options: argparse.Namespace, gathered: Gathered) -> Pod:
         return found
     elsewhere = sorted(other for other, name in gathered.state.pods if name == key[1])
     known = [name for _, name in gathered.state.by_namespace.get(key[0], {})]
-    hint = f"it is in namespace {', '.join(elsewhere)}, use -n" if elsewhere else did_you_mean(key[1], known)
+    hint = f"it is in namespace {', '.join(elsewhere)}, use -n" if elsewhere else names_like(key[1], known)
     raise Unusable(f"there is no running or waiting pod {key[0]}/{key[1]}" + (f" ({hint})" if hint else ""))
 
 

@@ -1,7 +1,8 @@
-"""`python -m policy`: print the page that documents the settings; `python -m policy FILE`: check a file.
+"""`python -m policy FILE`: check a settings file; `python -m policy`: print the page that documents the settings.
 
-Exit codes: 0 the file is fine (its effective settings are printed), 1 it has mistakes (all are printed).
 `python -m policy --into PAGE` writes the short table of settings into a page that has its marks.
+Exit codes: 0 the file is fine (its effective settings are printed), 1 it has mistakes (all are printed), 2 wrong
+usage.
 """
 
 import sys
@@ -12,20 +13,30 @@ from policy.mistakes import InvalidSettings
 
 
 def main(arguments: list[str]) -> int:
-    if not arguments:
-        print(settings_doc.markdown(), end="")
-        return 0
-    if arguments[0] == "--into":
-        for page in map(Path, arguments[1:]):
-            page.write_text(settings_doc.renewed(page.read_text()))
-        return 0
+    match arguments:
+        case []:
+            print(settings_doc.markdown(), end="")
+        case ["--into", *pages]:
+            for page in map(Path, pages):
+                page.write_text(settings_doc.renewed(page.read_text()))
+        case ["-h" | "--help", *_]:
+            print(__doc__, end="")
+        case [file]:
+            return _check(file)
+        case _:
+            print("error: one FILE at a time, see --help", file=sys.stderr)
+            return 2
+    return 0
+
+
+def _check(file: str) -> int:
     try:
-        print(settings_load.dump(settings_load.load(Path(arguments[0]).read_text())), end="")
+        print(settings_load.dump(settings_load.load(Path(file).read_text())), end="")
     except OSError as unreadable:
-        print(f"error: {arguments[0]}: {unreadable.strerror}", file=sys.stderr)
+        print(f"error: {file}: {unreadable.strerror}", file=sys.stderr)
         return 1
     except UnicodeDecodeError:
-        print(f"error: {arguments[0]}: not YAML text in UTF-8", file=sys.stderr)
+        print(f"error: {file}: not YAML text in UTF-8", file=sys.stderr)
         return 1
     except InvalidSettings as invalid:
         for mistake in invalid.mistakes:

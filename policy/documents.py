@@ -74,8 +74,7 @@ def read(text: str) -> tuple[Plain, tuple[Mistake, ...]]:
     except _Refusal as refusal:
         return None, (refusal.mistake,)
     except yaml.MarkedYAMLError as error:
-        problem = " ".join(filter(None, (error.context, error.problem)))
-        return None, (_at_line(error.problem_mark or error.context_mark, problem, "one YAML document"),)
+        return None, (_broken(error),)
     except yaml.YAMLError as error:  # a byte that YAML does not know
         return None, (Mistake("", str(error).splitlines()[0], "YAML text in UTF-8"),)
     mistakes: list[Mistake] = []
@@ -126,6 +125,18 @@ def _scalar(node: Any, path: str, mistakes: list[Mistake]) -> Plain:
         case other:
             mistakes.append(Mistake(path, f"the tag {other}", "plain values without tags"))
     return text
+
+
+def _broken(error: yaml.MarkedYAMLError) -> Mistake:
+    """Where the reader gave up, and where what it was reading began: that is where the mistake mostly is."""
+    mark, began = error.problem_mark or error.context_mark, error.context_mark
+    where = "" if mark is None else f" at line {_line(mark)}, column {mark.column + 1}"
+    if error.context and error.context.startswith("while "):
+        since = "" if began is None or began is mark else f" that begins on line {_line(began)}"
+        told = f"{error.problem} {error.context}{since}"
+    else:
+        told = " ".join(filter(None, (error.context, error.problem)))
+    return Mistake("", f"broken YAML{where} ({told})", "one YAML document")
 
 
 def _at_line(mark: yaml.Mark | None, what: str, accepted: str) -> Mistake:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from policy.reasons import shorten
 
 _SHOWN_CHARACTERS = 160  # room for a parser's complaint with its line
+_SHOWN_NAMES = 3  # enough to see how they are made
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,18 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     by_folded = {candidate.casefold(): candidate for candidate in known}
     near = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.6)
     return f"did you mean '{by_folded[near[0]]}'?" if near else ""
+
+
+def names_like(word: str, known: Iterable[str]) -> str:
+    """A hint for names that controllers make longer than the one people know: those that begin with the word, which
+    may be that of a workload, else the nearest.
+    """
+    names = sorted(known)
+    longer = [it for it in names if word and it.startswith(word)]
+    if not longer:
+        return did_you_mean(word, names)
+    more = len(longer) - _SHOWN_NAMES
+    return f"did you mean {', '.join(longer[:_SHOWN_NAMES])}{f', or one of {more} more' if more > 0 else ''}?"
 
 
 def at(path: str, name: str | int) -> str:

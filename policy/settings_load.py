@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from policy import convert, documents, settings_rules
+from policy import convert, documents, names, settings_rules
 from policy.documents import Plain
 from policy.mistakes import InvalidSettings, Mistake, at, did_you_mean
 from policy.settings import API_VERSION, KIND, Settings
@@ -10,6 +10,12 @@ from policy.settings import API_VERSION, KIND, Settings
 # Arguments written for a scheduler plugin keep working: they stand in that plugin's entry, under this name.
 PLUGIN: Final = "Rescheduler"
 PLUGIN_KIND: Final = "KubeSchedulerConfiguration"
+# The whole object instead of the document in it is what `kubectl get -o yaml` gives.
+HOLDER: Final = "ConfigMap"
+TAKEN_OUT: Final = (
+    f"kubectl -n {names.NAMESPACE} get configmap {names.SETTINGS} "
+    "-o go-template='{{index .data \"" + names.SETTINGS_KEY + "\"}}' prints it"
+)
 _ENVELOPE: Final = ("apiVersion", "kind")
 
 
@@ -37,7 +43,12 @@ def dump(settings: Settings) -> str:
 def _body(document: Plain, mistakes: list[Mistake]) -> tuple[str, Plain]:
     """Where the settings stand in the document, and they themselves."""
     if not isinstance(document, dict):
-        mistakes.append(Mistake("", convert.shown(document), f"a mapping with kind: {KIND}"))
+        shown = "an empty document" if document is None else convert.shown(document)
+        mistakes.append(Mistake("", shown, f"a mapping with kind: {KIND}"))
+        return "", {}
+    if document.get("kind") == HOLDER:
+        accepted = f"the text that stands in it under {names.SETTINGS_KEY}, which has kind: {KIND}"
+        mistakes.append(Mistake("kind", f"'{HOLDER}'", accepted, TAKEN_OUT))
         return "", {}
     if document.get("kind") == PLUGIN_KIND:
         return _plugin_arguments(document, mistakes)

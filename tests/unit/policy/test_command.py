@@ -36,6 +36,45 @@ def test_a_missing_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err == f"error: {tmp_path / 'absent'}: No such file or directory\n"
 
 
+CONFIG_MAP = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: spotshift-settings, namespace: spotshift-system}
+data:
+  settings.yaml: |
+    apiVersion: spotshift.dev/v1alpha1
+    kind: Policy
+"""
+NOT_SETTINGS = {
+    "the whole ConfigMap": (
+        CONFIG_MAP,
+        "error: kind: 'ConfigMap' is not accepted, use the text that stands in it under settings.yaml, which",
+    ),
+    "a quote that is not closed": (
+        f'{HEAD}mode: "observe\n',
+        "error: document: broken YAML at line 4, column 1 (found unexpected end of stream while scanning a quoted ",
+    ),
+    "a tab": (f"{HEAD}\tmode: observe\n", "error: document: broken YAML at line 3, column 1 (found character '\\t'"),
+    "nothing": ("", "error: document: an empty document is not accepted, use a mapping with kind: Policy"),
+}
+
+
+@pytest.mark.parametrize(("text", "told"), NOT_SETTINGS.values(), ids=NOT_SETTINGS.keys())
+def test_what_is_no_settings_file_is_told_in_one_line(
+    text: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "policy.yaml").write_text(text)
+    assert main([str(tmp_path / "policy.yaml")]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(told)
+
+
+def test_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (main(["a", "b"]), main(["--help"])) == (2, 0)
+    said = capsys.readouterr()
+    assert (said.err, "python -m policy FILE" in said.out) == ("error: one FILE at a time, see --help\n", True)
+
+
 def test_the_short_table_is_written_between_its_marks(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"before\n{settings_doc.BEGIN}\nold\n{settings_doc.END}\nafter\n")

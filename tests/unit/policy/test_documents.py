@@ -35,7 +35,8 @@ def test_plain_values(text: str, plain: documents.Plain) -> None:
     [
         pytest.param("a: [1, 2", "line 1, column 9", id="syntax"),
         pytest.param("a: 1\n  b: 2\n", "line 2", id="indentation"),
-        pytest.param("a: 1\n---\nb: 2\n", "document", id="two documents"),
+        pytest.param("a: 1\n---\nb: 2\n", "line 2, column 1 (expected a single document", id="two documents"),
+        pytest.param("a: 1\nb: [2,\nc: 3\nd: 4\n", "flow sequence that begins on line 2)", id="where it began"),
         pytest.param("a: 1\nb: 2\na: 3\n", "a: a second value on line 3", id="duplicate"),
         pytest.param("x:\n  a: 1\n  a: 1\n", "x.a: a second value on line 3", id="nested duplicate"),
         pytest.param("a: &x 1\nb: *x\n", "line 1, column 4: an anchor or alias", id="alias"),
