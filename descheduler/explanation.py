@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from cluster.objects import Pod
 from descheduler import guards, memory, misread, plan, report, strategies
 from descheduler.fit import Fitter
 from descheduler.gathered import Gathered
+from descheduler.guards import wishes
 from descheduler.guards.case import Case
 from descheduler.picture import Picture
 from descheduler.proposal import Urgency
@@ -16,24 +17,50 @@ from policy import keys
 from policy.settings import Settings
 
 Plain = dict[str, Any]
+PLACEMENT: Final = {
+    "spot": "spot",
+    "tier": "tier",
+    "spot_percentage": "spotPercentage",
+    "min_on_demand": "minOnDemand",
+}
+"""What is told of an intent: name of the field, and the key in the report."""
 
 
 def of_pod(pod: Pod, gathered: Gathered, settings: Settings, now: datetime) -> Plain:
     """Everything there is to say about it."""
-    workload = gathered.state.workload(pod)
     cooldowns = memory.cooldowns(gathered.state.migrations.values(), settings, now)
     context = guards.Context(gathered.state, settings, keys.under(settings.label_prefix), now, cooldowns)
+    case = Case(pod, context)
+    workload = case.workload
     return {
         "namespace": pod.metadata.namespace,
         "pod": pod.metadata.name,
         "node": pod.node_name or None,
         "workload": None if workload is None else workload.text,
+        "placement": _placement(case),
         "plan": _outcome(pod, gathered, settings, now),
         "strategies": _strategies(pod, gathered, settings, now),
-        "guards": _guards(pod, context),
+        "guards": _guards(case),
         "mistakes": [{"on": it.place, "text": str(it.what)} for it in misread.around(pod, context)],
         "nodes": _nodes(pod, gathered),
         "assumed": [str(gap) for gap in gathered.gaps],
+    }
+
+
+def _placement(case: Case) -> Plain:
+    """Where it should run, and who said so. A mix that nobody asks for is left out."""
+    decision = case.decision
+    found = {key: getattr(decision.intent, name) for name, key in PLACEMENT.items()}
+    origins = {key: decision.origins[name] for name, key in PLACEMENT.items()}
+    return {
+        key: {
+            "value": value,
+            "level": str(origins[key].level),
+            "on": wishes.speaker(case, origins[key].level),
+            "key": origins[key].key,
+        }
+        for key, value in found.items()
+        if value is not None
     }
 
 
@@ -63,8 +90,7 @@ def _strategies(pod: Pod, gathered: Gathered, settings: Settings, now: datetime)
     ]
 
 
-def _guards(pod: Pod, context: guards.Context) -> list[Plain]:
-    case = Case(pod, context)
+def _guards(case: Case) -> list[Plain]:
     return [
         {
             "guard": guard.name,

@@ -11,6 +11,14 @@ Plain = dict[str, Any]
 SHOWN_NODES: Final = 20
 """Nodes listed without -v beside those that change: the fullest."""
 
+PLACEMENT: Final = {
+    "spot": "spot",
+    "tier": "tier",
+    "spotPercentage": "spot-percentage",
+    "minOnDemand": "min-on-demand",
+}
+"""Keys of a report as people write them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -95,6 +103,7 @@ def of_pod(told: Plain, *, verbose: bool = True, more: str = "-v") -> Iterator[T
     where = f"on {told['node']}" if told["node"] else "without a node"
     owner = told["workload"] or "no workload"
     yield Table(f"Pod {told['namespace']}/{told['pod']} {where}, of {owner}")
+    yield Table(_placement(told["placement"]))
     yield Table(_decision(told["plan"]))
     strategies = tuple((it["strategy"], str(it["weight"]), it["proposes"] or "-") for it in told["strategies"])
     yield Table("Strategies", ("STRATEGY", "WEIGHT", "PROPOSES TO MOVE IT BECAUSE"), strategies)
@@ -112,6 +121,22 @@ def _guards(guards: Sequence[Plain], *, verbose: bool, more: str) -> Table:
     if not rows:
         return Table(f"All {passing} guards let it pass")
     return Table("Guards", columns, rows, f"{passing} more let it pass; {more} lists them" if passing else "")
+
+
+def _placement(told: Plain) -> str:
+    """Its tier only where somebody has given it one: most pods are of none."""
+    parts = [
+        f"{PLACEMENT[key]} {it['value']}, {_said(it)}"
+        for key, it in told.items()
+        if key != "tier" or it["level"] != "settings"
+    ]
+    return f"Placement: {'; '.join(parts)}"
+
+
+def _said(it: Plain) -> str:
+    if it["level"] == "settings":
+        return f"by default ({it['key']} of the settings)"
+    return f"by {it['key']} on {it['on']}"
 
 
 def _decision(plan: Plain) -> str:

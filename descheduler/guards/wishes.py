@@ -28,7 +28,7 @@ def opted_out_by_owner(case: Case) -> str | None:
     origin = case.decision.origins["rescheduling"]
     if case.decision.intent.rescheduling is Rescheduling.ENABLED or origin.level is Level.SETTINGS:
         return None
-    return None if origin.misread is not None else f"{origin.key}: disabled on {_place(case, origin.level)}"
+    return None if origin.misread is not None else f"{origin.key}: disabled on {speaker(case, origin.level)}"
 
 
 def misread_of_owner(case: Case) -> str | None:
@@ -38,7 +38,7 @@ def misread_of_owner(case: Case) -> str | None:
     origin = case.decision.origins["rescheduling"]
     if origin.misread is None:
         return None
-    return _unread(origin.misread, _place(case, origin.level))
+    return _unread(origin.misread, speaker(case, origin.level))
 
 
 def opted_out_by_settings(case: Case) -> str | None:
@@ -176,14 +176,17 @@ def said_of(metadata: Mapping[str, str], key: str) -> Any:
     return None if isinstance(parsed, Malformed) else parsed
 
 
-def _place(case: Case, level: Level) -> str:
+def speaker(case: Case, level: Level) -> str:
+    """Who said something of a pod, by name."""
     match level:
         case Level.POD:
             return "the pod"
         case Level.WORKLOAD:
             return case.workload.text if case.workload is not None else "its workload"
-        case _:
+        case Level.NAMESPACE:
             return f"namespace {case.pod.metadata.namespace}"
+        case Level.SETTINGS:
+            return "the settings"
 
 
 def _unread(wrong: Malformed, where: str) -> str:

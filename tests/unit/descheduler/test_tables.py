@@ -56,11 +56,16 @@ LIMITED = {
     "moves": PLAN["moves"][:1],
     "summary": {**SUMMARY, "moves": 1, "limitedBy": reasons("LIMIT_TOTAL")[0], "assumed": ["nodes: a; assumed: b"]},
 }
+DEFAULT = {"value": "prefer", "level": "settings", "on": "the settings", "key": "placement.spot"}
+BATCH = {"value": "batch", "level": "namespace", "on": "namespace shop", "key": "x/tier"}
+MIX = {"value": 70, "level": "workload", "on": "Deployment shop/web", "key": "x/spot-percentage"}
+STANDARD = {"value": "standard", "level": "settings", "on": "the settings", "key": "placement.tier"}
 POD: dict[str, Any] = {
     "namespace": "shop",
     "pod": "web-1",
     "node": "a",
     "workload": "Deployment shop/web",
+    "placement": {"spot": DEFAULT, "tier": STANDARD},
     "plan": {"decision": "refuse", "strategy": "LoadBalancing", "reasons": reasons("TOO_YOUNG", "NOT_READY")},
     "strategies": [
         {"strategy": "NodeMaintenance", "weight": 120, "proposes": None},
@@ -86,6 +91,9 @@ PAGES = {
     "plan-limited": tables.of_plan(LIMITED, verbose=False),
     "explain-refused": tables.of_pod(POD),
     "explain-moved": tables.of_pod({**POD, "mistakes": MISREAD, "plan": {"decision": "move", **move("web-1", "b")}}),
+    "explain-mixed": tables.of_pod(
+        {**POD, "placement": {"spot": DEFAULT, "tier": BATCH, "spotPercentage": MIX}},
+    ),
     "explain-bare": tables.of_pod({**POD, "node": None, "workload": None, "plan": {"decision": "leave"}}),
 }
 TEXTS = {name: "\n".join(map(tables.aligned, pages)) for name, pages in PAGES.items()}
