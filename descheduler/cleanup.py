@@ -67,6 +67,7 @@ def _clean(cleanup: Cleanup, options: argparse.Namespace) -> int:
         _tell("moves did not end in time and were cut off: look at the replicas of their workloads")
     if not (stopped and clean):
         return _failed("something of ours is left; run this again")
+    cleanup.tell_asked()
     _tell("nothing of ours is left on nodes, pods and workloads; delete the manifests now")
     return 0
 
@@ -77,6 +78,7 @@ def _preview(cleanup: Cleanup) -> int:
         _tell(f"podmigrations {meta['namespace']}/{meta['name']}: under way, would be ended")
     for request in cleanup.left():
         _tell(f"would take back {removal.described(request)}")
+    cleanup.tell_asked()
     return 0
 
 

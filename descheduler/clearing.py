@@ -145,6 +145,18 @@ class Cleanup:
             for found in self._all(resource):
                 yield from removal.requests(resource, found, ours)
 
+    def tell_asked(self) -> None:
+        """Nodes that users asked to have emptied: the label is theirs and stays, but nobody reads it any more."""
+        label = keys.under(self.settings.label_prefix).maintenance
+        found = [it["metadata"]["name"] for it in self._all(NODES, f"{label}=true")]
+        if found:
+            names = " ".join(sorted(found))
+            self.tell(f"label {label} is yours and stays on: {', '.join(sorted(found))}")
+            self.tell(
+                "  nobody drains these nodes any more, nor uncordons them: a cordon that is there now is not ours"
+            )
+            self.tell(f"  to take it off: kubectl label node {names} {label}-")
+
     def remove_made(self) -> None:
         """Objects of our own namespace that would outlive the manifests if the namespace does."""
         for resource, name in MADE:

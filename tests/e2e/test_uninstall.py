@@ -176,6 +176,7 @@ def test_kustomize(empty: ControlPlane) -> None:
         assert re.search(rf"^# TYPE {declared} |^{name}[ {{]", page, re.MULTILINE), f"{name} is not scraped"
     told = make_uninstall(empty, "production")
     assert "nothing of ours is left" in told
+    assert f"label {PREFIX}maintenance is yours and stays on: on-demand-0\n" in told
     clean(empty)
     assert before >= {f"{name} {it['metadata']['name']}" for name, it in everything(empty) if name == "nodes"}
 

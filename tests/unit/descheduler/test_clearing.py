@@ -134,6 +134,25 @@ def test_nothing_to_take_back(scene: Scene) -> None:
     assert scene.sent("PATCH") == scene.sent("DELETE") == []
 
 
+def test_nodes_that_users_asked_to_have_emptied_are_named(scene: Scene) -> None:
+    label = keys.under().maintenance
+    scene.objects["/api/v1/nodes"] = [item("b", labels={label: "true"}), item("a", labels={label: "true"})]
+    scene.cleanup.tell_asked()
+    assert scene.told == [
+        f"label {label} is yours and stays on: a, b",
+        "  nobody drains these nodes any more, nor uncordons them: a cordon that is there now is not ours",
+        f"  to take it off: kubectl label node a b {label}-",
+    ]
+    (asked,) = scene.api.seen
+    assert asked.query["labelSelector"] == f"{label}=true"
+    assert scene.sent("PATCH") == []
+
+
+def test_where_nobody_asked_nothing_is_said_of_it(scene: Scene) -> None:
+    scene.cleanup.tell_asked()
+    assert scene.told == []
+
+
 def test_what_is_not_there_is_not_missed(scene: Scene) -> None:
     scene.denied = ("/",)
     cleanup = scene.cleanup
