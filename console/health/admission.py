@@ -19,10 +19,6 @@ from policy import keys, names
 from policy.settings import Mode
 
 CHECK: Final = "webhook"
-ADVICE: Final = (
-    f"kubectl logs -n {names.NAMESPACE} deployment/{names.WEBHOOK}; check its certificates; settings that "
-    "were changed within the last minute may not be in force yet"
-)
 
 
 class _Webhook(Part, frozen=True):
@@ -35,22 +31,31 @@ class _Configuration(Part, frozen=True):
     webhooks: tuple[_Webhook, ...] = ()
 
 
-def check(client: Client, namespace: str, in_force: InForce) -> Finding:
-    """Is it asked, and does it answer?"""
+def check(client: Client, namespace: str, in_force: InForce, *, system: str) -> Finding:
+    """Is it asked, and does it answer? `namespace` is where a pod is tried."""
     try:
         found = client.get(MUTATINGWEBHOOKCONFIGURATIONS, names.WEBHOOK, type=_Configuration)
     except errors.NotFound:
-        return Finding(CHECK, Level.FAILED, f"there is no MutatingWebhookConfiguration {names.WEBHOOK}", ADVICE)
+        return Finding(
+            CHECK, Level.FAILED, f"there is no MutatingWebhookConfiguration {names.WEBHOOK}", _advice(system)
+        )
     except errors.Forbidden:
         found = _Configuration()
     closed = [it.name for it in found.webhooks if it.failure_policy == "Fail"]
     if closed:
         text = f"{', '.join(closed)} has failurePolicy Fail: no pod is created while it is down"
         return Finding(CHECK, Level.WARNING, text, "failurePolicy: Ignore is what the manifests have")
-    return _tried(client, namespace, in_force)
+    return _tried(client, namespace, in_force, system)
 
 
-def _tried(client: Client, namespace: str, in_force: InForce) -> Finding:
+def _advice(system: str) -> str:
+    return (
+        f"kubectl -n {system} logs deployment/{names.WEBHOOK}; check its certificates; settings that were changed "
+        "within the last minute may not be in force yet"
+    )
+
+
+def _tried(client: Client, namespace: str, in_force: InForce, system: str) -> Finding:
     try:
         made = client.create(PODS, _pod(), namespace=namespace, type=PartialObjectMetadata, dry_run=True)
     except (errors.Forbidden, errors.Invalid, errors.NotFound) as refused:
@@ -59,11 +64,11 @@ def _tried(client: Client, namespace: str, in_force: InForce) -> Finding:
     settings = in_force.settings
     if keys.under(settings.label_prefix).managed in made.metadata.labels:
         return Finding(CHECK, Level.OK, f"answers: a pod in namespace {namespace} would be looked after")
-    if settings.mode is Mode.OBSERVE or namespace in settings.excluded_namespaces or namespace == names.NAMESPACE:
+    if settings.mode is Mode.OBSERVE or namespace in settings.excluded_namespaces or namespace == system:
         text = f"cannot be seen: in namespace {namespace}, in mode {settings.mode}, pods are left as they are"
         return Finding(CHECK, Level.UNKNOWN, text, "use -n with a namespace that is not excluded")
     text = f"gives no answer: a pod in namespace {namespace} would be created without its label"
-    return Finding(CHECK, Level.FAILED, text, ADVICE)
+    return Finding(CHECK, Level.FAILED, text, _advice(system))
 
 
 def _pod() -> dict[str, Any]:

@@ -12,9 +12,9 @@ from cluster import errors
 from cluster.client import Client
 from console import ages
 from console.health.finding import Finding, Level
+from policy import names
 
 CHECK: Final = "certificates"
-ADVICE: Final = "kubectl logs deployment/spotshift-certs; docs/certificates.md has every state"
 
 
 def check(client: Client, namespace: str, now: datetime) -> Iterator[Finding]:
@@ -29,7 +29,8 @@ def check(client: Client, namespace: str, now: datetime) -> Iterator[Finding]:
         return
     decision = plan.decide(world, settings, now)
     found = findings.findings(world, decision, settings)
-    yield from (Finding(CHECK, Level.FAILED, str(it), ADVICE) for it in found)
+    advice = f"kubectl -n {namespace} logs deployment/{names.CERTS}; docs/certificates.md has every state"
+    yield from (Finding(CHECK, Level.FAILED, str(it), advice) for it in found)
     if not found:
         lives = ", ".join(
             f"{role} for {ages.length(cert.not_after - now)}" for role, cert in findings.certificates(decision)

@@ -14,7 +14,7 @@ from cluster.resources import CRDS, DEPLOYMENTS, PODMIGRATIONS, VALIDATINGADMISS
 from console import ages, installation
 from console.health.finding import Finding, Level
 from console.installation import InForce, Leader
-from policy import names
+from policy import keys, names
 from policy.settings import Mode
 
 APPLY: Final = "kubectl apply -k manifests/base"
@@ -98,25 +98,31 @@ def processes(client: Client, namespace: str) -> Iterator[Finding]:
             continue
         ready, wanted = found.status.ready_replicas, found.spec.replicas
         level = Level.OK if ready >= wanted else Level.WARNING if ready else Level.FAILED
-        advice = "" if level is Level.OK else f"kubectl describe deployment {name} -n {namespace}, kubectl logs"
+        advice = "" if level is Level.OK else _about(name, namespace)
         yield Finding("processes", level, f"{name}: {ready} of {wanted} ready", advice)
 
 
-def settings(in_force: InForce) -> Iterator[Finding]:
+def _about(name: str, namespace: str) -> str:
+    return f"kubectl -n {namespace} describe deployment {name}; kubectl -n {namespace} logs deployment/{name}"
+
+
+def settings(in_force: InForce, namespace: str) -> Iterator[Finding]:
     """The settings, each mistake of theirs, and what keeps moves from being made."""
     if in_force.unknown:
         yield Finding("settings", Level.UNKNOWN, in_force.unknown)
         return
-    advice = f"kubectl edit configmap {names.SETTINGS}; docs/configuration.md has every setting"
+    edit = f"kubectl -n {namespace} edit configmap {names.SETTINGS}"
+    advice = f"{edit}; docs/configuration.md has every setting"
     yield from (Finding("settings", Level.FAILED, mistake, advice) for mistake in in_force.mistakes)
     if not in_force.mistakes:
         yield Finding("settings", Level.OK, f"valid: {in_force.source}")
     if in_force.stopped:
-        yield Finding("mode", Level.WARNING, f"emergency stop: {in_force.stopped}", "remove the annotation to go on")
+        key = keys.under(in_force.settings.label_prefix).emergency_stop
+        goes_on = f"kubectl -n {namespace} annotate configmap {names.SETTINGS} {key}- lets it go on"
+        yield Finding("mode", Level.WARNING, f"emergency stop: {in_force.stopped}", goes_on)
     elif in_force.settings.mode is Mode.OBSERVE:
-        yield Finding(
-            "mode", Level.WARNING, "observe: plans are made and nothing is moved", "mode: enforce moves pods"
-        )
+        text = "observe: plans are made and nothing is moved"
+        yield Finding("mode", Level.WARNING, text, f"{edit}; mode: enforce moves pods")
     else:
         yield Finding("mode", Level.OK, str(in_force.settings.mode))
 
@@ -124,7 +130,7 @@ def settings(in_force: InForce) -> Iterator[Finding]:
 def leader(client: Client, namespace: str, in_force: InForce, now: datetime) -> Iterator[Finding]:
     """Who leads, and whether it makes passes."""
     found = installation.leader(client, namespace)
-    advice = f"kubectl logs -n {namespace} deployment/{names.DESCHEDULER}"
+    advice = f"kubectl -n {namespace} logs deployment/{names.DESCHEDULER}"
     if isinstance(found, str):
         level = Level.UNKNOWN if "cannot be read" in found else Level.FAILED
         yield Finding("leader", level, found, advice)
