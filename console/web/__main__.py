@@ -17,7 +17,7 @@ from flask import Flask
 from cluster import auth, errors
 from cluster.client import Client
 from cluster.runtime import Runtime
-from console import door
+from console import arguments, door, following
 from console.web import access, app, serve
 from console.web.access import Access
 from console.web.board import Board
@@ -34,7 +34,13 @@ LISTEN: Final = "127.0.0.1:8090"
 def parser() -> argparse.ArgumentParser:
     """The options."""
     made = argparse.ArgumentParser(prog="python -m console.web", description="Show the cluster on a page, live.")
-    made.add_argument("--listen", default=LISTEN, metavar="HOST:PORT", help=f"where to serve (default {LISTEN})")
+    made.add_argument(
+        "--listen",
+        type=arguments.address,
+        default=LISTEN,
+        metavar="HOST:PORT",
+        help=f"where to serve (default {LISTEN})",
+    )
     made.add_argument(
         "--host", action="append", default=[], metavar="NAME", help="a further name of this page; * for any"
     )
@@ -47,15 +53,15 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(given: Sequence[str] | None = None) -> int:
     """Serve until SIGTERM."""
-    options = parser().parse_args(arguments)
+    options = parser().parse_args(given)
     try:
         allowed = Access(_token(options.token_file), access.LOCAL | frozenset(options.host))
         connection = auth.as_kubectl(os.environ, Path.home(), kubeconfig=options.kubeconfig, context=options.context)
     except (auth.LoginError, OSError, ValueError) as wrong:
-        sys.stderr.write(f"error: {wrong}\n")
-        return 1
+        return _failed(str(wrong))
+    where = "{}:{}".format(*options.listen)
     log = logs.Logger(logs.stream_sink(sys.stdout, options.log_format), now=_wall, strict=False)
     runtime = Runtime(time.monotonic, _wall, random.Random(), log.bind(component="console"), Meter(strict=False))  # noqa: S311 - for jitter
     board = Board()
@@ -71,15 +77,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except errors.ApiError as error:
             raise SystemExit(f"error: {door.told(error, connection.server)}") from error
         watchers.append(watcher)
-        runtime.log.emit(Log.LISTENING, address=f"http://{options.listen}/")
+        runtime.log.emit(Log.LISTENING, address=f"http://{where}/")
         return app.create(board, allowed, Streams(serve.PAGES))
 
     def stop() -> None:
         for watcher in watchers:
             watcher.stop()
 
-    serve.Server(compose, listen=options.listen, stop=stop).run()
+    try:
+        server = serve.Server(compose, listen=options.listen, stop=stop)
+    except OSError as taken:
+        return _failed(
+            f"cannot listen on {where}: {os.strerror(taken.errno or 0)}; --listen HOST:PORT names another place"
+        )
+    refused = _refused(connection)
+    if refused:
+        return _failed(refused)
+    server.run()
     return 0
+
+
+def _refused(connection: auth.Connection) -> str:
+    """Why there would be nothing to show: gunicorn begins a worker that cannot begin again and again."""
+    client = Client(connection, rate_limit=None, user_agent=door.AGENT)
+    try:
+        following.permitted(client)
+    except errors.ApiError as error:
+        return door.told(error, connection.server)
+    finally:
+        client.close()
+    return ""
+
+
+def _failed(why: str) -> int:
+    sys.stderr.write(f"error: {why}\n")
+    return 1
 
 
 def _token(file: Path | None) -> str:

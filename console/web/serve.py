@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -17,9 +18,10 @@ SPARE: Final = 8
 class Server(BaseApplication):  # type: ignore[misc]
     """Composed in the worker, after the fork: threads would not survive it."""
 
-    def __init__(self, compose: Callable[[], Flask], *, listen: str, stop: Callable[[], None]) -> None:
+    def __init__(self, compose: Callable[[], Flask], *, listen: tuple[str, int], stop: Callable[[], None]) -> None:
+        """Raises OSError if it cannot listen there."""
         self._compose = compose
-        self._settings = settings(listen) | {"worker_exit": lambda _, __: stop()}
+        self._settings = settings(_listening(*listen)) | {"worker_exit": lambda _, __: stop()}
         super().__init__()
 
     def load_config(self) -> None:
@@ -32,10 +34,16 @@ class Server(BaseApplication):  # type: ignore[misc]
         return self._compose()
 
 
-def settings(listen: str) -> dict[str, Any]:
+def _listening(host: str, port: int) -> int:
+    """A socket of our own: gunicorn would ask for a port that is taken for seconds, and say so in a log."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family).detach()
+
+
+def settings(listener: int) -> dict[str, Any]:
     """What differs from the defaults of gunicorn."""
     return {
-        "bind": [listen],
+        "bind": [f"fd://{listener}"],
         "worker_class": "gthread",
         "workers": 1,
         "threads": PAGES + SPARE,

@@ -6,6 +6,7 @@ import threading
 
 from flask import Flask
 
+from console import arguments
 from console.web import app, serve
 from console.web.access import Access
 from console.web.board import Board
@@ -40,7 +41,7 @@ def main() -> None:
             threading.Thread(target=_play, args=(board, shown), daemon=True).start()
         return app.create(board, Access(), Streams(serve.PAGES))
 
-    serve.Server(compose, listen=listen, stop=board.close).run()
+    serve.Server(compose, listen=arguments.address(listen), stop=board.close).run()
 
 
 def _play(board: Board, shown: Picture) -> None:
