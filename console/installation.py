@@ -1,7 +1,7 @@
 """Reads what an installation says of itself: the settings in force, the emergency stop, who leads, the last pass.
 
-Nothing here fails because a person may not see a part of it: what could not be read is said in words, and the
-defaults stand in for it.
+Nothing here fails because a person may not see a part of it, or because a part of it is wrong: that is said in words,
+and the defaults stand in for it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 from cluster import errors
 from cluster.client import Client
@@ -22,6 +23,10 @@ from descheduler.last_pass import LastPass
 from policy import keys, names, settings_load
 from policy.mistakes import InvalidSettings
 from policy.settings import Settings
+
+STANDING_IN: Final = (
+    "what follows goes by the default settings instead; a descheduler that runs keeps the last version that was good"
+)
 
 
 class ConfigMap(Part, frozen=True):
@@ -44,6 +49,13 @@ class InForce:
     """Where the emergency stop stands, if it is set."""
     unknown: str = ""
     """Why they could not be read; then the defaults stand in."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is wrong with them and what is gone by instead, for standard error; nothing if they are good."""
+        if not self.mistakes:
+            return ()
+        return (*(f"{self.source}: {mistake}" for mistake in self.mistakes), STANDING_IN)
 
 
 @dataclass(frozen=True, slots=True)

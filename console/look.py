@@ -1,26 +1,32 @@
 """One look at everything a view is made of: the state of the cluster, the settings in force, who leads.
 
-`take` lists each kind once. Whoever follows the cluster instead keeps a state by watches (`console.following`) and
-makes the same `Look` of it, so that the views do not know the difference.
+`take` lists each kind once. Whoever follows the cluster instead keeps a state by watches (`console.following`), asks
+for what is around it now and then, and makes the same `Look` of both, so that the views do not know the difference.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from cluster.client import Client
 from console import door, installation
-from console.door import Door
 from console.installation import InForce, Leader
 from descheduler import listing
-from descheduler.gathered import Gap, Gathered
+from descheduler.gathered import Gathered
 from descheduler.state import ClusterState
 from descheduler.usage import Samples
 from policy import keys
 from policy.keys import Keys
 from policy.settings import Settings
+
+if TYPE_CHECKING:
+    from console.session import Session  # the page looks too, and has no session
+
+DEFAULTS: Final = "assumed: the defaults"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +57,17 @@ class Look:
         return keys.under(self.settings.label_prefix)
 
     @property
-    def assumed(self) -> tuple[str, ...]:
+    def unseen(self) -> tuple[str, ...]:
         """What was taken for granted because it could not be seen."""
         gaps = tuple(str(gap) for gap in self.gathered.gaps)
         unknown = self.in_force.unknown
-        return gaps if not unknown else (*gaps, f"settings: {unknown}; assumed: the defaults")
+        return gaps if not unknown else (*gaps, f"settings: {unknown}; {DEFAULTS}")
 
-
-def take(door_: Door, now: datetime, *, system: str, file: Path | None = None) -> Look:
-    """Raises ApiError if the cluster does not answer, or does not show its nodes and pods."""
-    client = door_.client
-    in_force = installation.settings(client, system, file)
-    return Look(
-        listing.gather(client, in_force.settings),
-        in_force,
-        installation.leader(client, system),
-        door.is_installed(client),
-        now,
-    )
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """That, and what was taken for granted because it is wrong."""
+        wrong = (f"settings: {self.in_force.source}: {it}; {DEFAULTS}" for it in self.in_force.mistakes)
+        return (*self.unseen, *wrong)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +79,10 @@ class Around:
     usage: Samples | None
     installed: bool
 
-    def look(self, state: ClusterState, gaps: tuple[Gap, ...], now: datetime) -> Look:
-        """The cluster of a state that is kept by watches."""
-        return Look(Gathered(state, 0, gaps, self.usage), self.in_force, self.leader, self.installed, now)
+    def look(self, gathered: Gathered, now: datetime) -> Look:
+        """The cluster of a state, whether it was listed or is kept by watches."""
+        seen = dataclasses.replace(gathered, usage=self.usage)
+        return Look(seen, self.in_force, self.leader, self.installed, now)
 
 
 def around(client: Client, *, system: str, file: Path | None = None) -> Around:
@@ -93,3 +93,15 @@ def around(client: Client, *, system: str, file: Path | None = None) -> Around:
         listing.usage(client),
         door.is_installed(client),
     )
+
+
+def take(session: Session) -> Look:
+    """For a command that looks once; what is wrong with the settings is said on standard error.
+
+    Raises ApiError if the cluster does not answer, or does not show its nodes and pods.
+    """
+    options, client = session.options, session.door.client
+    found = around(client, system=options.system_namespace, file=options.settings)
+    for line in found.in_force.warnings:
+        session.warn(line)
+    return found.look(listing.listed(client, found.in_force.settings), session.now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Final
 
 from cluster import errors, resources
@@ -20,6 +21,11 @@ NEEDED: Final = (kinds.NODES, kinds.PODS)
 
 def gather(client: Client, settings: Settings) -> Gathered:
     """Raises ApiError if the cluster does not answer, or does not show its nodes and pods."""
+    return dataclasses.replace(listed(client, settings), usage=usage(client))
+
+
+def listed(client: Client, settings: Settings) -> Gathered:
+    """The same without what is measured."""
     state = ClusterState(settings)
     gaps: list[Gap] = []
     objects = 0
@@ -35,7 +41,7 @@ def gather(client: Client, settings: Settings) -> Gathered:
         except errors.NotFound:
             if kind.installed:
                 raise
-    return Gathered(state, objects, tuple(gaps), usage(client))
+    return Gathered(state, objects, tuple(gaps))
 
 
 def _listed(client: Client, kind: Watched) -> dict[tuple[str, str], Any]:

@@ -9,13 +9,13 @@ from console.look import Look
 from console.session import Session
 from console.views import node_list, node_story
 from descheduler import explanation, tables
-from policy.mistakes import did_you_mean
+from policy.mistakes import did_you_mean, names_like
 
 
 def run(session: Session) -> Ending:
     """Print it."""
     options = session.options
-    seen = look.take(session.door, session.now, system=options.system_namespace, file=options.settings)
+    seen = look.take(session)
     (_pod if options.kind == "pod" else _node)(session, seen)
     return Ending.INCOMPLETE if seen.assumed else Ending.DONE
 
@@ -26,7 +26,7 @@ def _pod(session: Session, seen: Look) -> None:
     if pod is None:
         elsewhere = sorted(namespace for namespace, name in seen.state.pods if name == key[1])
         known = [name for _, name in seen.state.by_namespace.get(key[0], {})]
-        hint = f"it is in namespace {', '.join(elsewhere)}, use -n" if elsewhere else did_you_mean(key[1], known)
+        hint = f"it is in namespace {', '.join(elsewhere)}, use -n" if elsewhere else names_like(key[1], known)
         raise Unusable(f"there is no running or waiting pod {key[0]}/{key[1]}" + (f" ({hint})" if hint else ""))
     told = explanation.of_pod(pod, seen.gathered, seen.settings, seen.now)
     told["assumed"] = list(seen.assumed)

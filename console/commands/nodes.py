@@ -14,7 +14,7 @@ from console.views.node_list import Seen
 def run(session: Session) -> Ending:
     """Print them."""
     options = session.options
-    seen = look.take(session.door, session.now, system=options.system_namespace, file=options.settings)
+    seen = look.take(session)
     chosen = [it for it in node_list.see(seen) if _is_wanted(it, options)]
     if options.sort != "name":
         chosen.sort(key=lambda it: it.node.load() if options.sort == "load" else len(it.node.pods))

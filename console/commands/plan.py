@@ -13,7 +13,7 @@ from descheduler import plan, report, tables
 def run(session: Session) -> Ending:
     """Print it."""
     options = session.options
-    seen = look.take(session.door, session.now, system=options.system_namespace, file=options.settings)
+    seen = look.take(session)
     made = plan.make(seen.state, seen.settings, seen.now, seen.gathered.usage)
     told = report.of_plan(made, seen.gathered)
     told["summary"]["assumed"] = list(seen.assumed)

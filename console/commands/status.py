@@ -10,8 +10,7 @@ from console.views import overview
 
 def run(session: Session) -> Ending:
     """Print it."""
-    options = session.options
-    seen = look.take(session.door, session.now, system=options.system_namespace, file=options.settings)
+    seen = look.take(session)
     told = overview.of(seen)
     session.show(told, overview.pages(told, session.now, wide=session.wide))
     if not seen.installed:

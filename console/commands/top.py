@@ -18,7 +18,7 @@ from console.look import Around, Look
 from console.session import Session
 from console.views import move_list, node_list, overview
 from console.views.node_list import Seen
-from descheduler.gathered import Gap
+from descheduler.gathered import Gap, Gathered
 from descheduler.state import ClusterState
 from descheduler.tables import Table
 
@@ -34,13 +34,14 @@ def run(session: Session) -> Ending:
     """Show it."""
     if session.live and session.options.count is None:
         return _live(session)
+    ended = Ending.DONE
     for number in range(session.options.count or 1):
         if number:
             threading.Event().wait(session.options.interval.total_seconds())
-        options = session.options
-        seen = look.take(session.door, session.now, system=options.system_namespace, file=options.settings)
+        seen = look.take(session)
         session.show(_plain(seen), _pages(seen, rows=None))
-    return Ending.DONE
+        ended = Ending.INCOMPLETE if seen.assumed else Ending.DONE
+    return ended
 
 
 # ---- one picture
@@ -99,7 +100,7 @@ class _Painter:
 
     def turn(self, state: ClusterState) -> float:
         """One picture; and when to make the next if nothing changes."""
-        seen = self.around.look(state, self.gaps, self.session.now)
+        seen = self.around.look(Gathered(state, 0, self.gaps), self.session.now)
         self.picture = screen.drawn(_pages(seen, rows=self.height))
         self.ready.set()
         return float(self.session.options.interval.total_seconds())

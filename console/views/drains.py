@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from cluster.objects import Node
 from console import ages
@@ -15,6 +16,8 @@ from policy import drain_status, signals
 from policy.keys import Keys
 
 Plain = dict[str, Any]
+MORE: Final = re.compile(r"and (\d{1,6}) more")
+"""The last line of what is left, where there is no room for all of it."""
 
 
 class Asked(StrEnum):
@@ -44,6 +47,12 @@ class Drain:
     cordoned: bool
     ours: bool
     """The cordon is ours."""
+
+    @property
+    def left(self) -> int:
+        """How many pods that are; where they are many, the last line only counts the rest of them."""
+        more = MORE.fullmatch(self.remaining[-1][0]) if self.remaining else None
+        return len(self.remaining) - 1 + int(more[1]) if more else len(self.remaining)
 
     @property
     def text(self) -> str:
@@ -107,7 +116,7 @@ def pages(found: Iterable[Drain], now: datetime, *, wide: bool) -> Iterator[Tabl
         yield Table("No node is in maintenance")
         return
     rows = tuple(
-        (it.node, str(it.stage), _progress(it), str(len(it.remaining)), ages.between(it.since, now), _left(it, now))
+        (it.node, str(it.stage), _progress(it), str(it.left), ages.between(it.since, now), _left(it, now))
         for it in drains
     )
     yield Table("", ("NODE", "STAGE", "PROGRESS", "LEFT", "SINCE", "DEADLINE"), rows)

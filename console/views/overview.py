@@ -39,7 +39,7 @@ def of(look: Look, seen: Sequence[Seen] | None = None) -> Plain:
         "limits": _limits(look),
         "budgets": _budgets(look),
         "coolDowns": list(_rests(look)),
-        "assumed": list(look.assumed),
+        "assumed": list(look.unseen),
     }
 
 

@@ -17,7 +17,7 @@ from console.look import Around
 from console.web.board import Board
 from console.web.picture import Painter
 from descheduler import plan
-from descheduler.gathered import Gap
+from descheduler.gathered import Gap, Gathered
 from descheduler.state import ClusterState
 from descheduler.sync import Live
 from telemetry.catalogue import Log
@@ -68,7 +68,7 @@ class Watcher:
         around = self._around
         settings, at = around.in_force.settings, self._runtime.wall()
         made = plan.make(state, settings, at, around.usage)
-        self._board.hang(self._painter.paint(around.look(state, self._gaps, at), made))
+        self._board.hang(self._painter.paint(around.look(Gathered(state, 0, self._gaps), at), made))
         return AT_REST_SECONDS
 
     def _keep_asking(self) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from cluster.objects import Node, PodMigration
+from console import installation
 from console.installation import InForce
 from console.look import Look
 from console.views import drains, move_list, node_list, node_story, overview
@@ -133,6 +134,23 @@ def test_what_is_left_is_named_where_one_node_is_asked_for() -> None:
     assert len(list(drains.pages((one, two), NOW, wide=True))) == 2
 
 
+LEFT = {
+    "nothing": ("", 0),
+    "two": ("shop/a: OPTED_OUT: x\nshop/b: OPTED_OUT: x", 2),
+    "more than there is room for": ("shop/a: OPTED_OUT: x\nshop/b: OPTED_OUT: x\nand 7 more", 9),
+    "somebody else's words": ("and more", 1),
+}
+
+
+@pytest.mark.parametrize(("remaining", "wanted"), LEFT.values(), ids=LEFT.keys())
+def test_how_many_pods_are_left(remaining: str, wanted: int) -> None:
+    notes = {OURS.maintenance_status: "drained", OURS.maintenance_remaining: remaining}
+    found = drains.read(build.node("n", labels=LABEL, annotations=notes), OURS)
+    assert found is not None
+    assert found.left == wanted
+    assert next(iter(drains.pages((found,), NOW, wide=False))).rows[0][3] == str(wanted)
+
+
 DEADLINES = {"ahead": (timedelta(minutes=5), "in 5m"), "behind": (-timedelta(minutes=5), "passed")}
 
 
@@ -258,7 +276,18 @@ def test_what_could_not_be_seen_is_said_first() -> None:
     first = next(iter(node_list.pages(node_list.see(look), look, wide=False)))
     assert first.rows == (("poddisruptionbudgets: not allowed to list them; assumed: no budget limits evictions",),)
     hidden = looks.of(in_force=InForce(Settings(), "the defaults", unknown="it cannot be read"))
-    assert hidden.assumed == ("settings: it cannot be read; assumed: the defaults",)
+    assert hidden.assumed == hidden.unseen == ("settings: it cannot be read; assumed: the defaults",)
+    assert hidden.in_force.warnings == ()
+
+
+def test_settings_that_are_wrong_are_told_and_what_holds_instead() -> None:
+    wrong = looks.of(in_force=InForce(Settings(), "ConfigMap a/b", mistakes=("mode: 'x' is not accepted, use 'y'",)))
+    assert wrong.assumed == ("settings: ConfigMap a/b: mode: 'x' is not accepted, use 'y'; assumed: the defaults",)
+    assert wrong.unseen == (), "the status has a line of its own for it"
+    assert wrong.in_force.warnings == (
+        "ConfigMap a/b: mode: 'x' is not accepted, use 'y'",
+        installation.STANDING_IN,
+    )
 
 
 def story(name: str) -> dict[str, Any]:
