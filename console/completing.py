@@ -21,6 +21,7 @@ NAMED: Final = {
     "system_namespace": "namespaces",
 }
 """Which arguments take the name of what."""
+EXPLAINED: Final = ("pod", "node")
 WHERE: Final = {"-n": "namespace", "--namespace": "namespace", "--kubeconfig": "kubeconfig", "--context": "context"}
 NO_FILES: Final = ":4"
 FILES: Final = ":0"
@@ -83,15 +84,25 @@ def _of_action(action: argparse.Action, last: str, done: Sequence[str], names: N
     if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
         helps = {it.dest: it.help or "" for it in action._choices_actions}  # noqa: SLF001
         return [*_lines(((name, helps.get(name, "")) for name in action.choices), last), NO_FILES]
+    if action.dest == "kind":
+        return [*_subjects(last, done, names), NO_FILES]
     if action.choices is not None:
         return [*_lines(((str(it), "") for it in action.choices), last), NO_FILES]
     kind = NAMED.get(action.dest)
     if action.dest == "name":  # of `explain`: what it is stands before it
-        kind = f"{done[-1]}s" if done and done[-1] in {"pod", "node"} else None
+        kind = f"{done[-1]}s" if done and done[-1] in EXPLAINED else None
     if kind is None:
         return [FILES if action.type is not None and action.metavar == "FILE" else NO_FILES]
     found = [(name, "") for name in names(kind, _flags(done)) if name not in done]
     return [*_lines(found, last), NO_FILES]
+
+
+def _subjects(last: str, done: Sequence[str], names: Names) -> list[str]:
+    """What `explain` takes: the kind, or the kind and a name in one word."""
+    kind, slash, _ = last.partition("/")
+    if slash and kind in EXPLAINED:
+        return _lines(((f"{kind}/{name}", "") for name in names(f"{kind}s", _flags(done))), last)
+    return _lines(((it, "") for it in EXPLAINED), last)
 
 
 def _flags(done: Sequence[str]) -> dict[str, str]:

@@ -13,8 +13,10 @@ class Ending(IntEnum):
     USAGE = 2
     """The command line is not accepted."""
     INCOMPLETE = 3
-    """Printed, but not everything was known; what was assumed is printed with it."""
+    """Printed, but not everything was known, or the settings are wrong; what was assumed is printed with it."""
     TIMED_OUT = 4
     """Asked for, but it did not come to its end within --timeout."""
+    LEFT = 5
+    """A node is drained, but pods are left on it whose owners keep them there; they are printed."""
     INTERRUPTED = 130
     """Ctrl-C."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from console import arguments, usage
 from policy import names
@@ -18,8 +18,9 @@ exit codes:
   0  done, or printed
   1  it could not be done, or what was looked for is not well
   2  wrong usage
-  3  printed, but not everything could be seen; what was assumed is printed with it
+  3  printed, but not everything could be seen, or the settings are wrong; what was assumed is printed with it
   4  asked for, but not at its end within --timeout
+  5  the node is drained, but pods are left on it whose owners keep them there
 """
 DEFAULTS: Final = {
     "namespace": "",
@@ -35,7 +36,16 @@ DEFAULTS: Final = {
 
 def parse(given: Sequence[str]) -> argparse.Namespace:
     """Exits with 2 and a sentence if it is not accepted."""
-    return parser().parse_args(given, argparse.Namespace(**DEFAULTS))
+    found = parser().parse_args(given, argparse.Namespace(**DEFAULTS))
+    refuse: Callable[[str], NoReturn] = found.refuse
+    del found.refuse
+    try:
+        wrong = next(it for it in usage.REGISTRY if it.name == found.command).settle(found)
+    except argparse.ArgumentTypeError as unknown:
+        wrong = str(unknown)
+    if wrong:
+        refuse(wrong)
+    return found
 
 
 def parser() -> argparse.ArgumentParser:
@@ -59,6 +69,7 @@ def parser() -> argparse.ArgumentParser:
             parents=[shared],
         )
         command.add(sub)
+        sub.set_defaults(refuse=sub.error)  # with its own usage
     return made
 
 

@@ -31,6 +31,8 @@ class Usage:
     """Lines that can be typed as they are."""
     add: Callable[[argparse.ArgumentParser], None] = lambda _: None
     """Arguments beyond those that all commands have."""
+    settle: Callable[[argparse.Namespace], str] = lambda _: ""
+    """What is wrong with the arguments taken together; may bring them into their last form."""
 
 
 def _nodes(parser: argparse.ArgumentParser) -> None:
@@ -54,8 +56,23 @@ def _top(parser: argparse.ArgumentParser) -> None:
 
 
 def _explain(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", metavar="pod|node", choices=("pod", "node"), help="what to explain")
-    parser.add_argument("name", metavar="NAME", help="name of the pod or node")
+    parser.add_argument("kind", metavar="pod|node", type=arguments.subject, help="what to explain")
+    parser.add_argument(
+        "name", metavar="NAME", nargs="?", help="name of the pod or node; pod/NAME and node/NAME do too"
+    )
+
+
+def _explained(options: argparse.Namespace) -> str:
+    """`pod web-0`, `pod/web-0`, and `pod pod/web-0` are the same."""
+    kind, name = options.kind
+    if options.name and not name:
+        other, name = arguments.subject(options.name) if "/" in options.name else (kind, options.name)
+        if other != kind:
+            return f"{options.name} is no {kind}"
+    elif options.name:
+        return f"one at a time, not {kind}/{name} and {options.name}"
+    options.kind, options.name = kind, name
+    return "" if name else "the following arguments are required: NAME"
 
 
 def _migrations(parser: argparse.ArgumentParser) -> None:
@@ -79,6 +96,12 @@ def _maintenance(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--deadline", type=arguments.deadline, metavar="TIME", help="by when, such as 2h or a time")
     parser.add_argument("--wait", action="store_true", help="wait until it is drained, or as it was found")
     parser.add_argument("--timeout", type=arguments.duration, metavar="TIME", help="longest wait (for ever)")
+
+
+def _named(options: argparse.Namespace) -> str:
+    """All nodes at once is nothing that one types by mistake."""
+    missing = options.action != "status" and not options.node
+    return "the following arguments are required: NODE" if missing else ""
 
 
 def _completion(parser: argparse.ArgumentParser) -> None:
@@ -127,8 +150,10 @@ REGISTRY: Final[tuple[Usage, ...]] = (
         "explain why a pod is moved or is not, or what is the matter with a node",
         """\
   kubectl spotshift explain pod web-7d4b9c-x2x -n shop     # every strategy, guard and node
+  kubectl spotshift explain pod/web-7d4b9c-x2x -n shop     # the same, as kubectl prints names
   kubectl spotshift explain node spot-3                    # its signs, its load, the plan, its pods""",
         _explain,
+        _explained,
     ),
     Usage(
         "migrations",
@@ -160,6 +185,7 @@ REGISTRY: Final[tuple[Usage, ...]] = (
   kubectl spotshift maintenance status spot-3            # and which pods are left on it, and why
   kubectl spotshift maintenance stop spot-3 --wait       # as it was found""",
         _maintenance,
+        _named,
     ),
     Usage(
         "check",

@@ -33,10 +33,10 @@ Judge = Callable[[Kind, Node], Ending | None]
 def run(session: Session) -> Ending:
     """Do it."""
     options = session.options
-    if options.action != "status" and not options.node:
-        raise Unusable(f"which node? use: kubectl spotshift maintenance {options.action} NODE")
-    settings = installation.settings(session.door.client, options.system_namespace, options.settings).settings
-    ours = keys.under(settings.label_prefix)
+    in_force = installation.settings(session.door.client, options.system_namespace, options.settings)
+    for line in in_force.warnings:
+        session.warn(line)
+    ours = keys.under(in_force.settings.label_prefix)
     found = _nodes(session)
     match options.action:
         case "start":
@@ -44,7 +44,8 @@ def run(session: Session) -> Ending:
         case "stop":
             return _stop(session, found, ours)
         case _:
-            return _status(session, found, ours)
+            _status(session, found, ours)
+            return Ending.INCOMPLETE if in_force.mistakes else Ending.DONE
 
 
 def _nodes(session: Session) -> list[Node]:
@@ -122,7 +123,9 @@ def _is_drained(ours: Keys) -> Judge:
         drain = drains.read(node, ours)
         if drain is None or not drain.asked:
             return Ending.FAILED  # somebody has taken it back
-        return Ending.DONE if drain.stage == "drained" else None
+        if drain.stage != "drained":
+            return None
+        return Ending.LEFT if drain.left else Ending.DONE
 
     return judge
 
@@ -176,35 +179,35 @@ def _standing(session: Session, delta: Delta[Node], ours: Keys) -> tuple[str, in
     if session.options.action == "stop" and not drain.asked:
         return "being given back", 0, 0
     if drain.stage == "drained":
-        return "drained" if not drain.remaining else f"drained, {len(drain.remaining)} stay", 1, 1
+        return "drained" if not drain.left else f"drained, {drain.left} stay", 1, 1
     return drain.text, drain.done, drain.total
 
 
 def _conclude(session: Session, latest: Mapping[str, Node], ended: Mapping[str, Ending], ours: Keys) -> Ending:
     open_ = [name for name in latest if name not in ended]
+    told = [name for name in latest if ended.get(name, Ending.LEFT) is Ending.LEFT]
     if session.machine:
         _show(session, list(latest.values()), ours)
-    elif open_:
-        _show(session, [latest[name] for name in open_], ours)
+    elif told:
+        _show(session, [latest[name] for name in told], ours)
     for name in open_:
         session.complain(f"node {name} has not come to its end within {ages.length(session.options.timeout)}")
     for name in (name for name, ending in ended.items() if ending is Ending.FAILED):
         session.complain(f"somebody has changed the maintenance of node {name} meanwhile")
     if open_:
         return Ending.TIMED_OUT
-    return Ending.FAILED if Ending.FAILED in ended.values() else Ending.DONE
+    return next((it for it in (Ending.FAILED, Ending.LEFT) if it in ended.values()), Ending.DONE)
 
 
 # ---- looking
 
 
-def _status(session: Session, found: Sequence[Node], ours: Keys) -> Ending:
+def _status(session: Session, found: Sequence[Node], ours: Keys) -> None:
     _show(session, found, ours)
     if session.options.node and not session.machine:
         for node in found:
             if drains.read(node, ours) is None:
                 session.say(f"node/{node.metadata.name} is not in maintenance")
-    return Ending.DONE
 
 
 def _show(session: Session, found: Sequence[Node], ours: Keys) -> None:

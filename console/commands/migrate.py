@@ -20,7 +20,7 @@ from console.installation import Leader
 from console.session import Session
 from console.views import move_list
 from policy import settings as policy_settings
-from policy.mistakes import did_you_mean
+from policy.mistakes import did_you_mean, names_like
 from policy.values import MigrationId
 
 SUFFIX: Final = 6
@@ -30,7 +30,7 @@ MANAGER: Final = door.AGENT
 def run(session: Session) -> Ending:
     """Ask, and wait."""
     pod = _pod(session)
-    _check_target(session)
+    _check_target(session, pod)
     _warn(session)
     made = _create(session, pod)
     what = f"podmigration.spotshift.dev/{made.metadata.name}"
@@ -53,15 +53,20 @@ def _pod(session: Session) -> Pod:
         known: list[str] = []
         with contextlib.suppress(errors.ApiError):
             known = [it.metadata.name for it in client.list(PODS, namespace=namespace, type=Pod).items]
-        hint = did_you_mean(name, known) or ("" if known else "the namespace is empty, use -n")
+        hint = names_like(name, known) or ("" if known else "the namespace is empty, use -n")
         raise Unusable(f"there is no pod {namespace}/{name}" + (f" ({hint})" if hint else "")) from absent
 
 
-def _check_target(session: Session) -> None:
-    """A node that is not there would be found out later, by a move that is cancelled."""
+def _check_target(session: Session, pod: Pod) -> None:
+    """A node that is not there, or the pod's own, would be found out later, by a move that is cancelled."""
     name, client = session.options.to, session.door.client
     if not name:
         return
+    if name == pod.node_name:
+        meta = pod.metadata
+        raise Unusable(
+            f"pod {meta.namespace}/{meta.name} runs on {name} already: name another node, or leave --to out"
+        )
     try:
         client.get(NODES, name, type=Node)
     except errors.NotFound as absent:
@@ -78,6 +83,8 @@ def _warn(session: Session) -> None:
     """What will hold the move up, as far as one may see it."""
     client, system = session.door.client, session.options.system_namespace
     in_force, leader = installation.settings(client, system), installation.leader(client, system)
+    for line in in_force.warnings:
+        session.warn(line)
     if in_force.stopped:
         session.warn(f"nothing is moved while the emergency stop is set: {in_force.stopped}")
     elif in_force.settings.mode is policy_settings.Mode.OBSERVE:

@@ -80,9 +80,31 @@ def test_a_move_that_takes_longer_than_one_waits_goes_on(plugin: Plugin, scene: 
 
 def test_a_dry_run_asks_the_server_and_leaves_nothing(plugin: Plugin, scene: Scene) -> None:
     pod = web(scene, "on-demand-0")
+    for words in (("migrate", "web"), ("explain", "pod/web")):
+        done = plugin(*words, "-n", scene.namespace)
+        names = ", ".join(sorted(it["metadata"]["name"] for it in scene.pods()))
+        assert (done.returncode, f"pod {scene.namespace}/web (did you mean {names}?)" in done.stderr) == (1, True)
     done = plugin("migrate", pod, "-n", scene.namespace, "--dry-run")
     assert (done.returncode, done.stdout.endswith(" created (server dry run)\n")) == (0, True)
     assert scene.moves() == []
+
+
+def test_a_move_to_its_own_node_is_refused_whoever_asks(plugin: Plugin, scene: Scene) -> None:
+    """By the plugin at once, and by the descheduler if somebody writes it past the plugin: nothing is evicted."""
+    node = "on-demand-0"
+    pod = web(scene, node)
+    before = {it["metadata"]["uid"] for it in scene.pods()}
+    done = plugin("migrate", pod, "--to", node, "-n", scene.namespace)
+    told = f"error: pod {scene.namespace}/{pod} runs on {node} already: name another node, or leave --to out\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
+    assert scene.moves() == []
+    spec = {"podRef": {"name": pod}, "targetNode": node}
+    kind = {"apiVersion": "spotshift.dev/v1alpha1", "kind": "PodMigration", "metadata": {"name": "by-hand"}}
+    scene.create("podmigrations", {**kind, "spec": spec})
+    eventually(scene.phases, until=lambda it: it == {"Cancelled"}, timeout=60, what="the end of the move")
+    (move,) = scene.moves()
+    assert move["status"]["message"] == f"ALREADY_THERE: it runs on {node} already"
+    assert {it["metadata"]["uid"] for it in scene.pods()} == before
 
 
 MISTAKES = {
@@ -95,7 +117,6 @@ MISTAKES = {
         ("maintenance", "start", "none-1", "none-2"),
         "error: there is no node none-1\nerror: there is no node none-2",
     ),
-    "which": (("maintenance", "start"), "error: which node? use: kubectl spotshift maintenance start NODE"),
 }
 
 
@@ -146,11 +167,13 @@ def test_a_node_is_emptied_and_given_back(plugin: Plugin, scene: Scene) -> None:
         scene.create("deployments", stays)
         scene.settle(4)
     done = plugin("maintenance", "start", f"node/{node}", "--deadline", "2h", "--wait", "--timeout", "3m")
-    assert done.returncode == 0, done.stdout + done.stderr
-    first, *middle, last = done.stdout.splitlines()
+    assert done.returncode == 5, done.stdout + done.stderr
+    steps, _, left = done.stdout.partition("NODE ")
+    first, *middle, last = steps.splitlines()
     assert first == f"node/{node} maintenance requested"
     assert any(re.fullmatch(rf"{node}: draining \d/\d", line) for line in middle)
     assert re.fullmatch(rf"{node}: drained, \d+ stay", last)
+    assert re.search(rf"{scene.namespace}/stays-\S+ +OPTED_OUT: ", left), left
     assert scene.note(node, STATUS) == "drained"
     assert {it for it in scene.apps_on(node) if it in {"web", "stays"}} == {"stays"}
 

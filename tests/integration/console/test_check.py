@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from console import installation
 from testbed import install, kubelet, process
 from testbed.api import Api
 from testbed.bed import ControlPlane
@@ -19,6 +20,16 @@ CHECKS = {
     *("definition", "policies", "processes", "settings", "mode", "leader", "last pass"),
     *("certificates", "webhook", "rights", "your rights"),
 }
+
+
+READ_SETTINGS = (
+    ("plan",),
+    ("explain", "node/on-demand-0"),
+    ("nodes",),
+    ("status",),
+    ("top",),
+    ("maintenance", "status"),
+)
 
 
 def results(plugin: Plugin, *words: str) -> tuple[int, dict[str, set[str]], list[str]]:
@@ -63,6 +74,16 @@ def test_wrong_settings(plugin: Plugin, kube: Api) -> None:
         assert any("mode: 'enfroce' is not accepted" in text for text in wrong)
         assert any("maxReschedulePods" in text for text in wrong)
         assert "wrong, the last good ones or the defaults hold" in plugin("status").stdout
+        for words in READ_SETTINGS:
+            done = plugin(*words)
+            assert (done.returncode, bool(done.stdout)) == (3, True), words
+            first, *_, last = done.stderr.splitlines()
+            assert first.startswith(
+                f"warning: ConfigMap {SYSTEM}/spotshift-settings: mode: 'enfroce' is not accepted, "
+            )
+            assert last == f"warning: {installation.STANDING_IN}"
+        summary = json.loads(plugin("plan", "-o", "json").stdout)["summary"]
+        assert (summary["complete"], len(summary["assumed"])) == (False, 2)
     finally:
         draining.configure(kube, SETTINGS)
 

@@ -55,6 +55,14 @@ MISTAKES = {
     "no such deadline": (["maintenance", "start", "n", "--deadline", "x"], "or a time such as 2026-07-01T18:00:00Z"),
     "no such count": (["top", "--count", "0"], "'0' is not accepted, use a number from 1 up"),
     "no pod": (["migrate"], "the following arguments are required: POD"),
+    "no node to empty": (["maintenance", "start"], "maintenance: error: the following arguments are required: NODE"),
+    "no node to give back": (["maintenance", "stop", "--wait"], "the following arguments are required: NODE"),
+    "nothing to explain": (["explain", "pod"], "explain: error: the following arguments are required: NAME"),
+    "no such thing": (["explain", "deployment", "web"], "use pod NAME, node NAME, pod/NAME or node/NAME"),
+    "no such thing, joined": (["explain", "deployment/web"], "use pod NAME, node NAME, pod/NAME or node/NAME"),
+    "two things": (["explain", "pod/a", "b"], "one at a time, not pod/a and b"),
+    "another kind": (["explain", "pod", "node/a"], "node/a is no pod"),
+    "another thing": (["explain", "pod", "job/a"], "'job/a' is not accepted, use pod NAME"),
 }
 
 
@@ -63,7 +71,24 @@ def test_wrong_usage_is_told(given: list[str], told: str, capsys: pytest.Capture
     with pytest.raises(SystemExit) as ended:
         main(given)
     assert ended.value.code == Ending.USAGE
-    assert told in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("usage: ")
+    assert told in said
+
+
+EXPLAINED = {
+    "two words": (["pod", "web-0"], ("pod", "web-0")),
+    "one word": (["pod/web-0"], ("pod", "web-0")),
+    "as kubectl lists them": (["nodes/spot-0"], ("node", "spot-0")),
+    "short": (["no", "spot-0"], ("node", "spot-0")),
+    "said twice": (["pod", "pods/web-0"], ("pod", "web-0")),
+}
+
+
+@pytest.mark.parametrize(("words", "wanted"), EXPLAINED.values(), ids=EXPLAINED.keys())
+def test_what_is_explained(words: list[str], wanted: tuple[str, str]) -> None:
+    found = options.parse(["explain", *words])
+    assert (found.kind, found.name) == wanted
 
 
 def test_no_kubeconfig_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -100,6 +125,9 @@ COMPLETIONS: dict[str, tuple[list[str], list[str]]] = {
     "what to explain": (["explain", ""], ["pod", "node"]),
     "a pod to explain": (["explain", "pod", ""], ["web-0", "web-1"]),
     "a node to explain": (["explain", "node", ""], ["spot-0", "spot-1"]),
+    "a pod in one word": (["explain", "pod/web"], ["pod/web-0", "pod/web-1"]),
+    "a node in one word": (["explain", "node/"], ["node/spot-0", "node/spot-1"]),
+    "after one word": (["explain", "node/spot-0", ""], []),
     "nothing more": (["explain", "node", "spot-0", ""], []),
     "a time": (["migrate", "web-0", "--timeout", ""], []),
     "a shell": (["completion", ""], ["bash", "zsh"]),
