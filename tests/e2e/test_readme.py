@@ -155,15 +155,19 @@ def drained_and_given_back(seen: Seen) -> None:
     assert "spot-0: in use, as it was found" in seen.printed
 
 
+def answers(url: str) -> bool:
+    with suppress(urllib3.exceptions.HTTPError):
+        return urllib3.request("GET", url, timeout=2, retries=False).status == 200
+    return False
+
+
 def page_is_served(seen: Seen) -> None:
     url = f"http://{seen.listen}/healthz"
+    eventually(lambda: answers(url), timeout=30, what=f"{url} to answer")
 
-    def answers() -> bool:
-        with suppress(urllib3.exceptions.HTTPError):
-            return urllib3.request("GET", url, timeout=2, retries=False).status == 200
-        return False
 
-    eventually(answers, timeout=30, what=f"{url} to answer")
+def page_is_gone(seen: Seen) -> None:
+    eventually(lambda: not answers(f"http://{seen.listen}/healthz"), timeout=30, what="the page to be gone")
 
 
 def nothing_runs(seen: Seen) -> None:
@@ -177,6 +181,7 @@ CHECKS: Mapping[str, Callable[[Seen], None]] = {
     "kubectl annotate deployment web scheduler.alpha.kubernetes.io/rescheduling=disabled": opted_out,
     "kubectl spotshift maintenance start spot-0 --wait --timeout 5m": drained_and_given_back,
     f".venv/bin/python -m console.web --listen {PAGE} &": page_is_served,
+    "kill %1": page_is_gone,
     "make uninstall OVERLAY=testbed": nothing_runs,
 }
 
