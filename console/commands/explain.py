@@ -9,7 +9,7 @@ from console.look import Look
 from console.session import Session
 from console.views import node_list, node_story
 from descheduler import explanation, tables
-from policy.mistakes import did_you_mean, names_like
+from policy.mistakes import names_like
 
 
 def run(session: Session) -> Ending:
@@ -37,7 +37,7 @@ def _node(session: Session, seen: Look) -> None:
     name = session.options.name
     found = next((it for it in node_list.see(seen) if it.node.name == name), None)
     if found is None:
-        hint = did_you_mean(name, seen.state.nodes)
+        hint = names_like(name, seen.state.nodes)
         raise Unusable(f"there is no node {name}" + (f" ({hint})" if hint else ""))
     told = node_story.of(found, seen)
     session.show(told, node_story.pages(told, found, seen.now))

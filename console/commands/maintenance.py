@@ -22,7 +22,7 @@ from console.session import Session
 from console.views import drains
 from policy import keys, values
 from policy.keys import Keys
-from policy.mistakes import did_you_mean
+from policy.mistakes import names_like
 
 MANAGER: Final = door.AGENT
 
@@ -67,7 +67,7 @@ def _nodes(session: Session) -> list[Node]:
 def _hint(session: Session, name: str) -> str:
     with contextlib.suppress(errors.ApiError):
         known = [it.metadata.name for it in session.door.client.list(NODES, type=Node).items]
-        meant = did_you_mean(name, known)
+        meant = names_like(name, known)
         return f" ({meant})" if meant else ""
     return ""
 
@@ -189,7 +189,7 @@ def _conclude(session: Session, latest: Mapping[str, Node], ended: Mapping[str, 
     if session.machine:
         _show(session, list(latest.values()), ours)
     elif told:
-        _show(session, [latest[name] for name in told], ours)
+        _show(session, [latest[name] for name in told], ours, each=True)
     for name in open_:
         session.complain(f"node {name} has not come to its end within {ages.length(session.options.timeout)}")
     for name in (name for name, ending in ended.items() if ending is Ending.FAILED):
@@ -210,8 +210,9 @@ def _status(session: Session, found: Sequence[Node], ours: Keys) -> None:
                 session.say(f"node/{node.metadata.name} is not in maintenance")
 
 
-def _show(session: Session, found: Sequence[Node], ours: Keys) -> None:
+def _show(session: Session, found: Sequence[Node], ours: Keys, *, each: bool = False) -> None:
+    """`each`: what is left on every node is named, also where there are several."""
     read = [drain for drain in (drains.read(node, ours) for node in found) if drain is not None]
     if not read and session.options.node and not session.machine:
         return
-    session.show(drains.of(read), drains.pages(read, session.now, wide=session.wide))
+    session.show(drains.of(read), drains.pages(read, session.now, wide=session.wide or each))

@@ -20,7 +20,7 @@ from console.installation import Leader
 from console.session import Session
 from console.views import move_list
 from policy import settings as policy_settings
-from policy.mistakes import did_you_mean, names_like
+from policy.mistakes import names_like
 from policy.values import MigrationId
 
 SUFFIX: Final = 6
@@ -73,7 +73,7 @@ def _check_target(session: Session, pod: Pod) -> None:
         known: list[str] = []
         with contextlib.suppress(errors.ApiError):
             known = [it.metadata.name for it in client.list(NODES, type=Node).items]
-        hint = did_you_mean(name, known)
+        hint = names_like(name, known)
         raise Unusable(f"there is no node {name}" + (f" ({hint})" if hint else "")) from absent
     except errors.Forbidden:
         return  # the descheduler may see it
