@@ -1,0 +1,148 @@
+"""Commands against scripted answers: how they end, and what they say before."""
+
+import argparse
+import importlib
+import io
+import json
+from typing import Any
+
+import pytest
+
+from console import installation, options
+from console.door import Door, Unusable
+from console.ending import Ending
+from console.session import Session
+from policy import keys
+from testbed.waiting import patient
+from tests.unit.cluster import fake_api
+from tests.unit.cluster.fake_api import Answer, FakeApi, Seen, status
+from tests.unit.cluster.surroundings import World
+
+HEAD = "apiVersion: spotshift.dev/v1alpha1\nkind: Policy\n"
+OURS = keys.under()
+POD = {"metadata": {"name": "web-0", "namespace": "shop", "uid": "u"}, "spec": {"nodeName": "a"}}
+
+
+def cluster(settings: str) -> fake_api.Script:
+    """One node, one pod on it, and these settings; nothing measures and nobody leads."""
+    node = {"metadata": {"name": "a", "uid": "n"}, "spec": {}, "status": {}}
+    held: dict[str, dict[str, Any]] = {
+        "/api/v1/nodes/a": node,
+        "/api/v1/namespaces/shop/pods/web-0": POD,
+        "/api/v1/namespaces/spotshift-system/configmaps/spotshift-settings": {
+            "metadata": {"name": "spotshift-settings", "namespace": "spotshift-system"},
+            "data": {"settings.yaml": settings},
+        },
+    }
+    listed: dict[str, list[dict[str, Any]]] = {"/api/v1/nodes": [node], "/api/v1/pods": [POD]}
+
+    def script(seen: Seen) -> Answer:
+        if seen.path in held:
+            return Answer(body=held[seen.path])
+        if "metrics.k8s.io" in seen.path or "/leases/" in seen.path:
+            return status(404, "NotFound")
+        return Answer(body={"kind": "List", "metadata": {"resourceVersion": "9"}, "items": listed.get(seen.path, [])})
+
+    return script
+
+
+def run(api: FakeApi, *words: str) -> tuple[Ending, str, str]:
+    """How it ended, and both outputs."""
+    chosen: argparse.Namespace = options.parse([*words, "-n", "shop"])
+    out, err = io.StringIO(), io.StringIO()
+    client = api.client(rate_limit=None)
+    session = Session(chosen, out, err, World().runtime, Door(client, api.url, "default"))
+    ended = importlib.import_module(f"console.commands.{chosen.command}").run(session)
+    return ended, out.getvalue(), err.getvalue()
+
+
+LOOKING = {
+    "plan": ("plan",),
+    "pod": ("explain", "pod/web-0"),
+    "node": ("explain", "node", "a"),
+    "nodes": ("nodes",),
+    "status": ("status",),
+    "top": ("top",),
+    "maintenance": ("maintenance", "status"),
+}
+
+
+@pytest.mark.parametrize("words", LOOKING.values(), ids=LOOKING.keys())
+def test_wrong_settings_are_told_and_the_answer_is_printed(words: tuple[str, ...]) -> None:
+    with fake_api.running() as api:
+        api.script = cluster(f"{HEAD}mode: enfroce\nmaxReschedulePods: -1\n")
+        ended, out, err = run(api, *words, "-o", "json")
+        where = "warning: ConfigMap spotshift-system/spotshift-settings: "
+        first, second, last = err.splitlines()
+        assert (
+            first == f"{where}mode: 'enfroce' is not accepted, use 'enforce' or 'observe' (did you mean 'enforce'?)"
+        )
+        assert second.startswith(f"{where}maxReschedulePods: -1 is not accepted, use ")
+        assert last == f"warning: {installation.STANDING_IN}"
+        assert ended is Ending.INCOMPLETE
+        assert json.loads(out)
+
+
+@pytest.mark.parametrize("words", LOOKING.values(), ids=LOOKING.keys())
+def test_good_settings_are_not_spoken_of(words: tuple[str, ...]) -> None:
+    with fake_api.running() as api:
+        api.script = cluster(f"{HEAD}mode: observe\n")
+        ended, out, err = run(api, *words)
+        assert (ended, err) == (Ending.DONE, "")
+        assert out
+
+
+def test_a_pod_is_not_asked_to_move_to_its_own_node() -> None:
+    with fake_api.running() as api:
+        api.script = cluster(HEAD)
+        told = "pod shop/web-0 runs on a already: name another node, or leave --to out"
+        with pytest.raises(Unusable, match=told):
+            run(api, "migrate", "web-0", "--to", "node/a")
+        assert {it.method for it in api.seen} == {"GET"}
+
+
+def draining(*nodes: dict[str, Any]) -> fake_api.Script:
+    """Nodes that whoever watches them finds in this state."""
+    usual = cluster(HEAD)
+    end = {"metadata": {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}}
+    events = [*({"type": "ADDED", "object": it} for it in nodes), {"type": "BOOKMARK", "object": end}]
+    sent = b"".join(json.dumps(it).encode() + b"\n" for it in events)
+    named = {f"/api/v1/nodes/{it['metadata']['name']}": it for it in nodes}
+
+    def script(seen: Seen) -> Answer:
+        if seen.path in named:
+            return Answer(body=named[seen.path])
+        return Answer(body=sent, hold=True) if "watch" in seen.query else usual(seen)
+
+    return script
+
+
+def drained(name: str, remaining: str = "", status: str = "drained") -> dict[str, Any]:
+    notes = {OURS.maintenance_status: status, **({OURS.maintenance_remaining: remaining} if remaining else {})}
+    meta = {"name": name, "uid": name, "resourceVersion": "8", "labels": {OURS.maintenance: "true"}}
+    return {"metadata": {**meta, "annotations": notes}, "spec": {"unschedulable": True}, "status": {}}
+
+
+KEPT = "shop/a-0: OPTED_OUT: it says so\nshop/a-1: OPTED_OUT: it says so"
+DRAINS = {
+    "empty": ((drained("a"),), (Ending.DONE, "a: drained\n", "")),
+    "pods stay": ((drained("a", KEPT),), (Ending.LEFT, "a: drained, 2 stay\n", "shop/a-1")),
+    "on one of two": ((drained("a"), drained("b", KEPT)), (Ending.LEFT, "b: drained, 2 stay\n", "Left on b:")),
+    "on both": ((drained("a", KEPT), drained("b", KEPT)), (Ending.LEFT, "a: drained, 2 stay\n", "Left on b:")),
+    "not at its end": (
+        (drained("a", KEPT), drained("b", "shop/b-0: moving", "draining 1/2")),
+        (Ending.TIMED_OUT, "b: draining 1/2\n", "Left on a:"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("nodes", "wanted"), DRAINS.values(), ids=DRAINS.keys())
+def test_how_a_drain_ends(nodes: tuple[dict[str, Any], ...], wanted: tuple[Ending, str, str]) -> None:
+    with fake_api.running() as api:
+        api.script = draining(*nodes)
+        names = [it["metadata"]["name"] for it in nodes]
+        # What does not come to its end has to be waited for; what does is never near the limit.
+        limit = f"{patient(2):g}s" if wanted[0] is Ending.TIMED_OUT else "5m"
+        ended, out, _ = run(api, "maintenance", "start", *names, "--wait", "--timeout", limit)
+        assert (ended, wanted[1] in out, wanted[2] in out) == (wanted[0], True, True), out
+        assert ("Left on a:" in out) == bool(OURS.maintenance_remaining in nodes[0]["metadata"]["annotations"])
