@@ -17,7 +17,7 @@ WORKERS ?= 4
 test coverage integration e2e campaigns: export SPOTSHIFT_PATIENCE ?= 3
 PYTEST := $(PY) -m pytest
 # A worker that is done takes tests from one that is not: the slow ones start whole control planes.
-PARALLEL := -n $(WORKERS) --dist worksteal
+PARALLEL := -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 DIR ?= .testbed/dev
 NODES ?= 3
 BIN ?= $(HOME)/.local/bin

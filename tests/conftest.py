@@ -1,6 +1,11 @@
 """What holds for all tests."""
 
+from typing import Any
+
 import hypothesis
+import pytest
+
+from tests.scheduling import ByControlPlane
 
 # No deadline: how long an example takes says more about the machine than about the code. A failure prints the
 # example; the same examples are tried on every machine, so that a red run can be repeated.
@@ -8,3 +13,8 @@ hypothesis.settings.register_profile(
     "spotshift", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("spotshift")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByControlPlane | None:
+    """Asked for by `--dist loadscope`."""
+    return ByControlPlane(config, log) if config.getvalue("dist") == "loadscope" else None

@@ -1,0 +1,28 @@
+"""Tests that share a control plane are run by one worker."""
+
+import pytest
+
+from tests import scheduling
+
+SHARED = {"tests/integration/console", "tests/integration/descheduler/moves"}
+SCOPES = {
+    "a file on its own": ("tests/e2e/test_moves.py::test_x[a::b]", "tests/e2e/test_moves.py"),
+    "a file of a shared folder": (
+        "tests/integration/descheduler/moves/test_rights.py::test_x",
+        "tests/integration/descheduler/moves",
+    ),
+    "a file below one": ("tests/integration/console/web/test_page.py::test_x", "tests/integration/console"),
+    "a folder beside one": (
+        "tests/integration/descheduler/test_fit.py::test_x",
+        "tests/integration/descheduler/test_fit.py",
+    ),
+}
+
+
+@pytest.mark.parametrize(("nodeid", "wanted"), SCOPES.values(), ids=SCOPES.keys())
+def test_scope(nodeid: str, wanted: str) -> None:
+    assert scheduling.scope(nodeid, SHARED) == wanted
+
+
+def test_the_folders_of_this_repository_are_found() -> None:
+    assert scheduling.shared(scheduling.ROOT) >= SHARED
