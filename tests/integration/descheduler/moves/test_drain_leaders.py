@@ -1,14 +1,11 @@
 """The leader is lost at the writes to a node and to a temporary budget: whoever takes over leaves nothing of them."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from policy import keys
-from testbed import bed
-from testbed.binaries import Binaries
 from testbed.faults import Gate, Verb
 from testbed.waiting import eventually
 from tests.integration.descheduler.moves import scene as scenes
@@ -19,15 +16,9 @@ KEYS = keys.under()
 OURS = (KEYS.cordoned_by, KEYS.maintenance_status, KEYS.maintenance_remaining, KEYS.maintenance_since)
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory, control_plane_binaries: Binaries) -> Iterator[Product]:
-    home = tmp_path_factory.mktemp("leaders")
-    control_plane = bed.up(home / "bed", control_plane_binaries)
-    try:
-        with Product(control_plane, home / "product") as made:
-            yield made
-    finally:
-        bed.down(home / "bed")
+@pytest.fixture(autouse=True)
+def as_usual(running: Product) -> None:
+    running.configure()
 
 
 @dataclass(frozen=True)
