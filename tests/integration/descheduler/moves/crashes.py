@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from testbed import faults, objects
-from testbed.api import ApiError
+from testbed.api import ApiError, Object
 from testbed.faults import Gate, Verb
 from testbed.waiting import eventually
 from tests.integration.descheduler.moves import product
@@ -220,11 +220,14 @@ def _taken_back(on: Scene, pod: str, mode: str, *, step: str, message: str = "")
     kube = on.kube
     name = product.ask_for(kube, on.namespace, pod, target=on.target, mode=mode)
 
-    def has_come() -> bool:
-        status = kube.get("podmigrations", name, on.namespace).get("status", {})
-        return bool(status.get("step") == step and message in status.get("message", ""))
+    def status() -> Object:
+        found: Object = kube.get("podmigrations", name, on.namespace).get("status", {})
+        return found
 
-    eventually(has_come, timeout=HELD_SECONDS, interval=0.05, what=f"a move at {step}")
+    def has_come(found: Object) -> bool:
+        return bool(found.get("step") == step and message in found.get("message", ""))
+
+    eventually(status, until=has_come, timeout=HELD_SECONDS, interval=0.05, what=f"a move of {pod} at {step}")
     kube.delete("podmigrations", name, on.namespace)
 
     def is_gone() -> bool:
