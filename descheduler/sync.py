@@ -194,8 +194,8 @@ class Live:
             self._pace.want(urgent=isinstance(delta.object, URGENT))
 
     def _configure(self, settings: Settings) -> None:
-        """The state depends on the settings only by how it tells spot nodes."""
-        same = settings.capacity == self._settings.capacity
+        """The indexes of the state depend on some settings; with others of those they are made anew."""
+        same = _shape(settings) == _shape(self._settings)
         self._settings = settings
         self._pace.want(urgent=True)
         if same:
@@ -218,6 +218,11 @@ class Live:
     def _tell(self, error: Exception) -> None:
         self._runtime.log.emit(Log.INTERNAL_ERROR, error=error, traceback=error)
         self._runtime.meter.inc(Metric.INTERNAL_ERRORS)
+
+
+def _shape(settings: Settings) -> tuple[object, ...]:
+    """What the state reads objects by: which nodes are spot, which carry a signal, and which keys are ours."""
+    return settings.capacity, settings.signals, settings.label_prefix
 
 
 def matters(delta: Delta[Any]) -> bool:

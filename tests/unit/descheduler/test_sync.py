@@ -25,12 +25,8 @@ from tests.unit.descheduler import build
 
 QUICK = Tuning(pace=Pace(0.001, 0.01), healthy_seconds=60)
 DECODERS = Decoders()
-OTHER_LABEL = """
-apiVersion: spotshift.dev/v1alpha1
-kind: Policy
-capacity:
-  labels: [{key: example.com/pool, spot: [cheap], onDemand: [dear]}]
-"""
+POLICY = "{apiVersion: spotshift.dev/v1alpha1, kind: Policy, %s}"
+OTHER_LABEL = POLICY % "capacity: {labels: [{key: example.com/pool, spot: [cheap], onDemand: [dear]}]}"
 
 
 class Cluster:
@@ -42,6 +38,8 @@ class Cluster:
         self.turns: queue.SimpleQueue[tuple[set[str], set[str], set[CapacityType]]] = queue.SimpleQueue()
         self.broken = False
         self.again: float | None = None
+        self.indexed: tuple[set[Any], set[str]] = set(), set()
+        """Of the last turn: pods that ask for a mix, nodes that carry a signal."""
         sources = [(it, self.kept[it.name] if it.installed else MayBeAbsent(self.kept[it.name])) for it in kinds.ALL]
         self.live = Live(sources, Settings(), self.turn, runtime=self.world.runtime, tuning=QUICK)
 
@@ -54,6 +52,7 @@ class Cluster:
             self.broken = False
             raise RuntimeError("broken")
         capacity = {it.capacity for it in state.nodes.values()}
+        self.indexed = set(state.mixing.pods), {name for name, it in state.nodes.items() if it.signed}
         self.turns.put(({name for _, name in state.pods}, set(state.nodes), capacity))
         return self.again
 
@@ -140,6 +139,31 @@ def test_other_settings_make_the_state_anew(synced: Cluster) -> None:
     assert synced.next_turn() == ({"x"}, {"a"}, {CapacityType.SPOT})
     synced.say(kinds.PODS, "DELETED", "x")
     assert synced.next_turn()[0] == set()
+
+
+RESHAPED: dict[str, tuple[str, tuple[set[Any], set[str]]]] = {
+    "nothing of the kind": ("mode: observe", (set(), set())),
+    "the prefix of our keys": ("labelPrefix: example.com/", ({("shop", "x")}, set())),
+    "which signs a node can carry": (
+        "signals: {rows: [{kind: maintenance, place: label, key: example.com/pool, value: cheap}]}",
+        (set(), {"a"}),
+    ),
+}
+"""What of the settings is changed; which pods then ask for a mix, and which nodes carry a signal."""
+
+
+@pytest.mark.parametrize(("changed", "expected"), RESHAPED.values(), ids=RESHAPED.keys())
+def test_what_is_read_by_other_settings_is_read_again(
+    cluster: Cluster, changed: str, expected: tuple[set[Any], set[str]]
+) -> None:
+    annotations = {"example.com/spot-percentage": "50"}
+    cluster.say(kinds.PODS, "MODIFIED", "x", spec={"nodeName": "a"}, metadata={"annotations": annotations})
+    cluster.live.start()
+    assert cluster.next_turn()[0] == {"x"}
+    assert cluster.indexed == (set(), set())
+    cluster.live.configure(load(POLICY % changed))
+    assert cluster.next_turn()[0] == {"x"}
+    assert cluster.indexed == expected
 
 
 def test_an_object_that_cannot_be_counted_is_left_out(synced: Cluster) -> None:
