@@ -26,6 +26,8 @@ class Write:
     """What to tell people, if this is worth an Event; the first word is its reason."""
     late: bool = False
     """The step ran out of time."""
+    ready: bool = False
+    """Its replacement serves, for the first time; for those who are told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,8 @@ def await_replacement(migration: PodMigration, world: World, now: datetime) -> A
         return Write(_claim(migration, world, found))
     if found is not None and found.ready:
         landed = {"onTarget": found.node_name == world.goal} if world.goal else {}
-        return Write({"step": "Settle", "holder": world.holder, **landed})
+        told = (migration.status.intent or {}).get("served") == found.metadata.uid
+        return Write({"step": "Settle", "holder": world.holder, **landed}, ready=not told)
     if world.namespace_terminating or (found is None and world.workload is None and _waited(migration, now)):
         return end("Cancelled", "the workload was deleted; nothing replaces the pod", now)
     if found is None and not world.pending and _satisfied(world) and _waited(migration, now):

@@ -170,7 +170,7 @@ def _is_past_eviction(migration: PodMigration, world: World) -> bool:
     return world.source is None or world.source.metadata.deletion_timestamp is not None
 
 
-def _give_up(migration: PodMigration, world: World, failure: Failure, now: datetime) -> Action:
+def _give_up(migration: PodMigration, world: World, failure: Failure, now: datetime) -> Write:
     """Marks go first here too, and until they are gone the status must say that it is over: whoever looks at it in
     between would mark the pod again and go on.
     """
@@ -295,7 +295,7 @@ def _await_budget(migration: PodMigration, world: World, now: datetime) -> Actio
     late = (migration.status.started_at or now) + world.settings.migrations.ready_timeout
     if late > now:
         return Wait(late, world.hold)
-    return _give_up(migration, world, Failure(world.hold, blocked=True), now)
+    return replace(_give_up(migration, world, Failure(world.hold, blocked=True), now), late=True)
 
 
 _STEPS: Final[dict[str, Callable[[PodMigration, World, datetime], Action]]] = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -53,6 +53,12 @@ class Turn:
         """Go on to a step."""
         intent = {key: value for key, value in self.intent.items() if key != "retryAt"}
         return Write({"step": step, "holder": self.world.holder, "intent": {**intent, "action": step}, **status})
+
+    def ready(self, copy: Pod) -> Write:
+        """The copy serves; go on to the eviction."""
+        intent = {key: value for key, value in self.intent.items() if key != "retryAt"}
+        noted = {**intent, "action": "Evict", "served": copy.metadata.uid}
+        return Write({"step": "Evict", "holder": self.world.holder, "intent": noted}, ready=True)
 
     def back(self, phase: str, why: str) -> Write:
         """Have the copy removed."""
@@ -127,13 +133,13 @@ def _ready(turn: Turn) -> Action:
     if claimed is None or claimed.node != found.node_name:
         return Write({"replacement": _claimed(found)})
     if found.ready:
-        return turn.write("Evict")
+        return turn.ready(found)
     allowed = turn.world.settings.migrations.ready_timeout
     late = datetime.fromisoformat(str(turn.intent["at"])) + allowed
     return (
         Wait(late, "the copy is not Ready yet")
         if late > turn.now
-        else turn.back("Failed", f"the copy {found.metadata.name} is not Ready after {allowed}")
+        else replace(turn.back("Failed", f"the copy {found.metadata.name} is not Ready after {allowed}"), late=True)
     )
 
 

@@ -10,7 +10,7 @@ makes scale down before the new pod is Available takes the new pod then, not the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -200,7 +200,8 @@ def _claim(turn: Turn) -> Action | None:
 def _until_available(turn: Turn) -> Action:
     at = _available_at(turn.world.replacement, turn.target)
     if at is not None and at <= turn.now:
-        return turn.write(DOWN, downAt=text_of(turn.now))
+        served = turn.world.replacement.metadata.uid if turn.world.replacement is not None else ""
+        return replace(turn.write(DOWN, downAt=text_of(turn.now), served=served), ready=True)
     return _wait(turn, "scaledAt", at, "the new pod is not Available")
 
 
@@ -258,7 +259,8 @@ def _verify(turn: Turn, source: Pod) -> Action:
     gone = turn.world.replacement is None
     if not gone and late > turn.now:
         return Wait(turn.now + CONTROLLER_GRACE, f"{source.metadata.name} is about to be taken")
-    return turn.contested(f"{turn.target.kind} {turn.target.name} took another pod than {source.metadata.name}")
+    what = f"{turn.target.kind} {turn.target.name} took another pod than {source.metadata.name}"
+    return replace(turn.contested(what), late=not gone)
 
 
 def _after(turn: Turn) -> Action:
@@ -356,7 +358,7 @@ def _wait(turn: Turn, since: str, at: datetime | None, what: str) -> Action:
     allowed = turn.world.settings.migrations.ready_timeout + timedelta(seconds=turn.target.min_ready_seconds)
     late = turn.since(since) + allowed
     if late <= turn.now:
-        return turn.back("Failed", f"{what} after {allowed}")
+        return replace(turn.back("Failed", f"{what} after {allowed}"), late=True)
     return Wait(min(late, at or late), what)
 
 

@@ -42,6 +42,8 @@ class Cluster:
     now: datetime = START
     ready: bool = True
     effects: list[str] = field(default_factory=list)
+    flags: list[tuple[str, str]] = field(default_factory=list)
+    """What people are to be told of, with the step in which it came about."""
 
     @property
     def migration(self) -> PodMigration:
@@ -95,6 +97,9 @@ class Cluster:
             action = self.decide(**more)
             if isinstance(action, Done):
                 break
+            if isinstance(action, Write):
+                step = self.migration.status.step
+                self.flags += [(name, step) for name in ("late", "ready") if getattr(action, name)]
             self.carry_out(action)
         return self.migration
 
@@ -119,6 +124,7 @@ def test_the_copy_is_ready_before_the_original_goes() -> None:
     assert made.effects == [f"create {COPY}", "remove web"]
     assert made.names() == [COPY]
     assert ended.metadata.finalizers == ()
+    assert made.flags == [("ready", "AwaitReady")], "once, though it is looked at again when the original is gone"
 
 
 def test_a_copy_that_is_never_ready_is_removed() -> None:
@@ -126,6 +132,7 @@ def test_a_copy_that_is_never_ready_is_removed() -> None:
     ended = made.run()
     assert ended.status.phase == "Failed"
     assert f"{COPY} is not Ready" in ended.status.message
+    assert made.flags == [("late", "AwaitReady")]
     assert made.names() == ["web"]
     assert marks(made.state.pods["default", "web"]) == set()
 

@@ -55,6 +55,8 @@ class Cluster:
     idle: bool = False
     """The controller is slow and has not acted yet."""
     taken: list[str] = field(default_factory=list)
+    flags: list[tuple[str, str]] = field(default_factory=list)
+    """What people are to be told of, with the step in which it came about."""
 
     @property
     def deployment(self) -> Any:
@@ -151,6 +153,9 @@ class Cluster:
             action = self.decide(**more)
             if isinstance(action, Done):
                 break
+            if isinstance(action, Write):
+                step = self.migration.status.step
+                self.flags += [(name, step) for name in ("late", "ready") if getattr(action, name)]
             self.carry_out(action)
         return self.migration
 
@@ -210,6 +215,7 @@ def test_the_original_goes_when_the_other_serves(replicas: int) -> None:
     assert made.deployment.spec.replicas == replicas
     assert left(made) == []
     assert made.now - START >= timedelta(seconds=10), "Available, not only Ready"
+    assert made.flags == [("ready", "AwaitAvailable")], "once, though it is looked at again when the original is gone"
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -348,6 +354,7 @@ def test_a_new_pod_that_is_never_ready() -> None:
     ended = made.run()
     assert ended.status.phase == "Failed"
     assert "not Available" in ended.status.message
+    assert made.flags == [("late", "AwaitAvailable")]
     restored(made)
 
 
@@ -384,8 +391,10 @@ def test_a_sibling_that_is_not_ready_is_waited_for() -> None:
     assert made.taken == [OLD]
 
 
-@pytest.mark.parametrize("step", ["AwaitAvailable", "SurgeDown"])
-def test_an_original_that_goes_by_itself(step: str) -> None:
+@pytest.mark.parametrize(
+    ("step", "flags"), [("AwaitAvailable", [("ready", "AwaitReplacement")]), ("SurgeDown", [])], ids=str
+)
+def test_an_original_that_goes_by_itself(step: str, flags: list[tuple[str, str]]) -> None:
     """Its node died, or somebody deleted it: the number comes down all the same."""
     made = cluster(min_ready=5)
     made.reach(step)
@@ -394,6 +403,7 @@ def test_an_original_that_goes_by_itself(step: str) -> None:
     assert made.run().status.phase == "Completed"
     assert made.deployment.spec.replicas == len(made.names()) == 1
     assert left(made) == []
+    assert made.flags == flags, "the other one serves, which was told already if it did before"
 
 
 def test_the_way_back_is_not_given_up() -> None:
