@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from telemetry import logs
+
 OWN_NAMESPACE = "spotshift-system"
 
 
@@ -20,6 +22,7 @@ def add(command: argparse.ArgumentParser, *, port: int, what: str, tls_needed: b
         "--grace-seconds", type=int, default=30, help="after SIGTERM, wait so long for open connections (30)"
     )
     command.add_argument("--log-format", choices=("json", "console"), default="json")
+    command.add_argument("--log-level", choices=tuple(logs.LEVELS), default="info", help="debug tells more (info)")
 
 
 def address(text: str) -> tuple[str, int]:

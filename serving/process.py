@@ -122,7 +122,8 @@ def connection(options: argparse.Namespace) -> auth.Connection:
 def logger(options: argparse.Namespace, component: str) -> logs.Logger:
     """To standard output."""
     sink = logs.stream_sink(sys.stdout, options.log_format)
-    return logs.Logger(sink, now=wall, strict=False).bind(component=component)
+    level = logs.LEVELS[options.log_level]
+    return logs.Logger(sink, now=wall, strict=False, level=level).bind(component=component)
 
 
 def version() -> str:

@@ -20,6 +20,9 @@ Format = Literal["json", "console"]
 Line = Mapping[str, scrub.Plain]
 Sink = Callable[[Line], None]
 
+LEVELS: Final = {"info": logging.INFO, "debug": logging.DEBUG}
+"""What a program can be asked for: what happens, and what else it looks at."""
+
 _FIRST: Final = ("time", "level", "event", "message")
 _ALLOWED: Final = {entry: frozenset(entry.value.fields) | catalogue.EVERYWHERE for entry in Log}
 
@@ -52,6 +55,10 @@ class Logger:
         """A logger that puts these keys on all its lines; only keys that make sense on every line."""
         clean = {n: v for n, v in self._clean("bind", fields, catalogue.EVERYWHERE).items() if v is not None}
         return Logger(self._sink, now=self._now, strict=self._strict, level=self._level, bound=self._bound | clean)
+
+    def writes(self, event: Log) -> bool:
+        """Whether such a line would be written, for whoever has to work for its fields."""
+        return event.value.level >= self._level
 
     def emit(self, event: Log, **fields: object) -> None:
         """Write one line. The level and the message are the catalogue's; None means absent."""

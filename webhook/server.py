@@ -12,7 +12,7 @@ from serving import asgi
 from serving.asgi import Answer
 from telemetry.catalogue import Log
 from telemetry.metrics import Metric
-from webhook import handle
+from webhook import admitted, handle
 from webhook.memory import Memory
 from webhook.reasons import Note, Result
 from webhook.view import View
@@ -56,13 +56,16 @@ class Admission:
         self._view = view
         self._runtime = runtime
         self._memory = Memory()
+        self._tells = runtime.log.writes(Log.ADMITTED)
 
     def answer(self, body: bytes) -> Answer:
         """The answer to a whole body; what it raises is answered by the shell."""
         began = self._runtime.clock()
-        outcome = handle.handle(body, self._view(), self._runtime.wall(), self._memory)
+        view, now = self._view(), self._runtime.wall()
+        outcome = handle.handle(body, view, now, self._memory)
         meter = self._runtime.meter
-        meter.observe(Metric.ADMISSION_SECONDS, self._runtime.clock() - began)
+        took = self._runtime.clock() - began
+        meter.observe(Metric.ADMISSION_SECONDS, took)
         meter.inc(Metric.ADMISSIONS, result=_RESULTS[outcome.result])
         if outcome.ignored:
             meter.inc(Metric.VALUES_IGNORED, outcome.ignored)
@@ -74,4 +77,7 @@ class Admission:
             meter.inc(Metric.INTERNAL_ERRORS)
             detail = outcome.error or outcome.result.sentence
             self._runtime.log.emit(Log.INTERNAL_ERROR, detail=detail, namespace=outcome.namespace)
+        elif self._tells:
+            for found in admitted.fields(body, view, outcome, now):
+                self._runtime.log.emit(Log.ADMITTED, seconds=round(took, 6), **found)
         return Answer(outcome.status, outcome.content_type, outcome.body)

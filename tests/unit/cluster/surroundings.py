@@ -36,10 +36,12 @@ class World:
     clock: Callable[[], float] = time.monotonic
     lines: list[dict[str, Any]] = field(default_factory=list)
     meter: Meter = field(default_factory=lambda: Meter(strict=True))
+    level: int = 0
+    """Everything is told."""
 
     @property
     def runtime(self) -> Runtime:
-        log = Logger(lambda line: self.lines.append(dict(line)), now=_now, strict=True, level=0)
+        log = Logger(lambda line: self.lines.append(dict(line)), now=_now, strict=True, level=self.level)
         return Runtime(self.clock, _now, random.Random(7), log, self.meter)
 
     def events(self) -> list[str]:

@@ -87,6 +87,14 @@ def test_only_keys_for_every_line_can_be_bound() -> None:
         log.bind(sourceNode="a")
 
 
+@pytest.mark.parametrize(("level", "expected"), [("info", [True, False]), ("debug", [True, True])])
+def test_what_would_be_written_can_be_asked(level: str, expected: list[bool]) -> None:
+    log, lines = make(level=logs.LEVELS[level])
+    assert [log.writes(event) for event in (Log.STOPPED, Log.PASS_STARTED)] == expected
+    log.emit(Log.PASS_STARTED)
+    assert bool(lines) is expected[1]
+
+
 def test_the_level_filters() -> None:
     log, lines = make(level=logging.WARNING)
     log.emit(Log.EVICTED, sourceNode="a")

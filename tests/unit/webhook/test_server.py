@@ -1,9 +1,12 @@
 """The ASGI application, called as a server would: every status, every number, and nothing that denies a pod."""
 
 import asyncio
+import base64
 import json
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -80,7 +83,36 @@ def test_a_review_is_answered_and_counted() -> None:
     assert (response["allowed"], response["patchType"]) == (True, "JSONPatch")
     assert world.meter.read(Metric.ADMISSIONS, result="patched") == 1
     assert world.meter.read(Metric.ADMISSION_SECONDS) == 1
+    ((event, pod, namespace, count),) = [(it["event"], it["pod"], it["namespace"], it["count"]) for it in world.lines]
+    operations = len(json.loads(base64.b64decode(response["patch"])))
+    assert (event, pod, namespace, count) == ("ADMITTED", "web-0", "shop", operations)
+
+
+def test_nothing_is_told_of_ordinary_pods_unless_somebody_asks_for_it() -> None:
+    world = World(level=logging.INFO)
+    assert ask(application(world), [piece(building.body(POD))]).status == 200
     assert world.events() == []
+
+
+def test_a_replacement_is_told_with_the_nodes_of_its_move() -> None:
+    world = World()
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5f", "uid": "rs", "controller": True}
+    move = {
+        "apiVersion": "spotshift.dev/v1alpha1",
+        "kind": "PodMigration",
+        "metadata": {"name": "m", "namespace": "shop", "uid": "m"},
+        "spec": {"podRef": {"name": "web-1"}, "strategy": "LoadBalancing"},
+        "status": {
+            "phase": "InProgress",
+            "startedAt": datetime.now(UTC).isoformat(),
+            "resolved": {"owner": owner, "podUid": "p", "sourceNode": "a", "targetNode": "b"},
+        },
+    }
+    pod = {**POD, "metadata": {"generateName": "web-5f-", "ownerReferences": [owner]}}
+    assert ask(application(world, lambda: building.view(objects=[move])), [piece(building.body(pod))]).status == 200
+    (line,) = world.lines
+    assert (line["workload"], line["preferredNode"], line["avoidNode"]) == ("ReplicaSet/web-5f", "b", "a")
+    assert "pod" not in line, "it has no name yet"
 
 
 def test_a_body_may_come_in_pieces() -> None:
