@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from descheduler import kinds
+from telemetry import logs
 
 FORMATS = ("table", "json", "yaml")
 
@@ -80,6 +81,7 @@ def _add_run(command: argparse.ArgumentParser) -> None:
     command.add_argument("--identity", default="", help="name in the election; by default host name and chance")
     command.add_argument("--lease-seconds", type=int, help="how long others leave a silent leader alone (15)")
     command.add_argument("--log-format", choices=("json", "console"), default="json")
+    command.add_argument("--log-level", choices=tuple(logs.LEVELS), default="info", help="debug tells more (info)")
 
 
 def _address(text: str) -> tuple[str, int]:

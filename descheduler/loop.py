@@ -19,6 +19,7 @@ from descheduler import gauges, interruption, maintenance, memory, misread, plan
 from descheduler.gauges import Reading, Share
 from descheduler.guards import Context
 from descheduler.last_pass import LastPass
+from descheduler.memory import Rest
 from descheduler.migration import leftovers
 from descheduler.migration.leftovers import Leftover
 from descheduler.migration.migrator import Migrator
@@ -52,10 +53,14 @@ class Api(Protocol):
 class Teller(Protocol):
     """Who tells people."""
 
+    def began(self, cause: str, objects: int) -> None: ...
     def planned(self, plan: Plan, seconds: float, now: datetime) -> None: ...
     def gauged(self, readings: Iterable[Reading]) -> None: ...
     def shared(self, shares: Mapping[str, Share]) -> None: ...
     def misread(self, found: Iterable[Said]) -> None: ...
+    def held(self, why: str) -> None: ...
+    def rested(self, rests: Mapping[str, Rest], now: datetime) -> None: ...
+    def resigned(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +112,7 @@ class Loop:
             return None
         self._led = True
         now = parts.wall()
+        parts.teller.held(self._held())
         kept = parts.upkeep.turn(state, self.last, now)
         due = parts.migrator.turn(state, now)
         next_plan = self._plan(state, now)
@@ -114,11 +120,15 @@ class Loop:
         soonest = min(due or next_plan, kept or next_plan, next_plan, self._sweep(state, now))
         return max(0.0, (soonest - now).total_seconds())
 
+    def _held(self) -> str:
+        """Why nothing new may be begun."""
+        observing = self._parts.settings().mode is Mode.OBSERVE
+        return self._parts.stopped() or ("mode is observe" if observing else "")
+
     def _resign(self) -> None:
         if self._led:
             self._led = False
-            self._parts.teller.gauged(gauges.none())
-            self._parts.teller.shared({})
+            self._parts.teller.resigned()
 
     def _adopt(self, state: ClusterState) -> None:
         """What was created is known at once, so that the next plan counts with it."""
@@ -133,14 +143,22 @@ class Loop:
         settings = self._parts.settings()
         context = Context(state, settings, keys.under(settings.label_prefix), now, cooldowns={})
         lost = frozenset(interruption.find(context))
+        cause = self._cause(state, settings) if lost <= self._lost else "interruption"
         if lost <= self._lost:  # a node that is being lost waits for nothing
             due = self._due(state, settings, context)
             if due is not None and now < due:
                 self._lost = lost
                 return due
         self._lost = lost
+        self._parts.teller.began(cause, len(state.nodes) + len(state.pods))
         self._make(state, settings, now)
         return self._due(state, settings, context) or now + settings.rescheduling_interval
+
+    def _cause(self, state: ClusterState, settings: Settings) -> str:
+        """What a plan made now would be made for."""
+        if self._planned_at is None:
+            return "start"
+        return "change" if self._planned_for != (state.changes, settings) else "interval"
 
     def _due(self, state: ClusterState, settings: Settings, context: Context) -> datetime | None:
         """When to make the next one, if no node is lost until then; None: now."""
@@ -161,6 +179,7 @@ class Loop:
         took, stopped = self._parts.clock() - began, self._parts.stopped()
         self._parts.teller.planned(made, took, now)
         self._parts.teller.gauged(gauges.read(state, made, settings, now))
+        self._parts.teller.rested(memory.rests(state.migrations.values(), settings, now), now)
         self.last_pass = LastPass(
             now, round(took, 4), len(made.moves), len(made.refusals), settings.mode.value, stopped
         )

@@ -7,6 +7,7 @@ its own by namespace and name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
@@ -43,13 +44,26 @@ def outcome(migration: PodMigration) -> Outcome:
     return Outcome.BOUNCED if landed and landed == source and not status.on_target else Outcome.HELPED
 
 
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """How long a workload is left alone, and after which move."""
+
+    until: datetime
+    after: PodMigration
+
+
 def cooldowns(migrations: Iterable[PodMigration], settings: Settings, now: datetime) -> Mapping[str, datetime]:
     """Until when each workload rests; one that does not rest at this time is not in it."""
+    return {subject: rest.until for subject, rest in rests(migrations, settings, now).items()}
+
+
+def rests(migrations: Iterable[PodMigration], settings: Settings, now: datetime) -> Mapping[str, Rest]:
+    """The same with the move that was the last reason."""
     found = {}
     for subject, moves in _by_subject(migrations).items():
         until = _rests_until(moves, settings.backoff)
         if until is not None and until > now:
-            found[subject] = until
+            found[subject] = Rest(until, _streak(moves)[0])
     return found
 
 

@@ -45,6 +45,7 @@ from descheduler.upkeep import ClusterWrites, Surroundings, Upkeep
 from policy import convert, keys, names, settings_load
 from policy.mistakes import InvalidSettings
 from policy.settings import Settings
+from policy.settings_moves import Coordination
 from telemetry import logs, probes
 from telemetry.catalogue import Log
 from telemetry.meter import Meter
@@ -108,7 +109,7 @@ class Descheduler:
             runtime=runtime,
         )
         self._measuring = Measuring(MetricsApi(self._acting), lambda: self._settings, runtime=runtime)
-        teller = Teller(self._recorder, runtime.meter, runtime.log)
+        teller = Teller(self._recorder, runtime.meter, runtime.log, guided=self._guided)
         judge = Judge(lambda: self._settings, self._brake.why, holder=identity)
         executor = Executor(self._acting, keys.under(settings.label_prefix))
         self._crew = Crew()
@@ -208,6 +209,9 @@ class Descheduler:
     def _wake(self) -> None:
         self.live.wake()
 
+    def _guided(self) -> bool:
+        return self._settings.migrations.coordination is Coordination.GUIDED
+
     def _leading(self) -> bool:
         term = self._term
         return term is not None and term.active()
@@ -227,7 +231,8 @@ def run(options: argparse.Namespace) -> int:
     asked: queue.SimpleQueue[str] = queue.SimpleQueue()  # its put is safe in a signal handler
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, _: asked.put(signal.Signals(received).name))
-    log = logs.Logger(logs.stream_sink(sys.stdout, options.log_format), now=_wall, strict=False)
+    level = logs.LEVELS[options.log_level]
+    log = logs.Logger(logs.stream_sink(sys.stdout, options.log_format), now=_wall, strict=False, level=level)
     log = log.bind(component="descheduler")
     logging.getLogger().addHandler(logs.LibraryHandler(log))
     meter = Meter(strict=False, process=True)

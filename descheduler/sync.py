@@ -211,6 +211,8 @@ class Live:
             again = self._turn(self._state)
         except Exception as error:  # noqa: BLE001 - outermost place of the thread
             self._tell(error)
+            took = round(self._runtime.clock() - began, 4)
+            self._runtime.log.emit(Log.PASS_FAILED, seconds=took, error=error)
             self._runtime.meter.inc(Metric.PASSES_FAILED)
             again = AFTER_ERROR_SECONDS
         self._pace.took(began, self._runtime.clock(), again)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Final, Protocol
 
 from cluster.eventlog import Severity, Subject, Topic
 from cluster.objects import Pod, PodMigration
-from descheduler import memory
+from descheduler import gauges, story
 from descheduler.gauges import Reading, Share
-from descheduler.migration.actions import Action, Evict, Write
+from descheduler.memory import Rest
+from descheduler.migration.actions import Action, Write
 from descheduler.migration.executor import Done, Outcome
 from descheduler.migration.machine import ENDED, Failure
 from descheduler.node_state import Key
@@ -20,13 +21,12 @@ from descheduler.plan import Plan
 from descheduler.proposal import Refusal
 from descheduler.reasons import Code
 from descheduler.requests import Said
+from descheduler.story import Story
 from telemetry.catalogue import Log
 from telemetry.logs import Logger
 from telemetry.meter import Meter
 from telemetry.metrics import Metric
 
-MANUAL: Final = "Manual"
-"""The strategy, for metrics, of moves that somebody asked for by hand."""
 REMEMBERED: Final = 10_000
 """Pods whose last refusal is kept, so that only a changed one is told."""
 
@@ -50,16 +50,29 @@ class Recorder(Protocol):
 
 
 class Teller:
-    """One per process; called on the thread of the state."""
+    """One per process; called on the thread of the state. `guided`: whether replacements are told where to go."""
 
-    def __init__(self, recorder: Recorder, meter: Meter, log: Logger) -> None:
+    def __init__(
+        self, recorder: Recorder, meter: Meter, log: Logger, *, guided: Callable[[], bool] = lambda: True
+    ) -> None:
         self._recorder = recorder
         self._meter = meter
         self._log = log
+        self._story = Story(log, guided)
+        self._passes = 0
+        self._held = ""
+        """Why nothing new is begun, as it was told last."""
+        self._rests: dict[str, datetime] | None = None
+        """Until when workloads rest, as it was told; None: whoever led before has told it."""
         self._refused: dict[Key, tuple[str, ...]] = {}
         self._misread: set[Said] = set()
 
     # ---- plans
+
+    def began(self, cause: str, objects: int) -> None:
+        """A pass begins; what is told until the next one is told of it."""
+        self._passes += 1
+        self._log.emit(Log.PASS_STARTED, passId=self._passes, cause=cause, objects=objects)
 
     def planned(self, plan: Plan, seconds: float, now: datetime) -> None:
         """One pass has made a plan."""
@@ -72,10 +85,43 @@ class Teller:
         asked = Counter((*(it.strategy for it in plan.moves), *(it.strategy for it in plan.refusals)))
         for strategy, count in asked.items():
             self._meter.inc(Metric.PROPOSALS, count, strategy=strategy)
-        if plan.moves or plan.refusals:
+        # A cluster at rest should not fill the log; who asks to see every pass begin, sees it end as well.
+        if plan.moves or plan.refusals or self._log.writes(Log.PASS_STARTED):
             self._log.emit(
-                Log.PASS_FINISHED, seconds=round(seconds, 4), moves=len(plan.moves), refusals=len(plan.refusals)
+                Log.PASS_FINISHED,
+                passId=self._passes,
+                seconds=round(seconds, 4),
+                moves=len(plan.moves),
+                refusals=len(plan.refusals),
             )
+
+    def held(self, why: str) -> None:
+        """Why nothing new is begun; empty if it is. Told when it begins, and when the reason is another."""
+        if why and why != self._held:
+            self._log.emit(Log.OBSERVE_ONLY, cause=why)
+        self._held = why
+
+    def rested(self, rests: Mapping[str, Rest], now: datetime) -> None:
+        """Who is left alone for a while: told when a rest begins, and when another move makes it longer."""
+        for subject, rest in rests.items() if self._rests is not None else ():
+            known = (self._rests or {}).get(subject)
+            if known is None or known < rest.until:
+                last = rest.after
+                self._log.emit(
+                    Log.COOLING_DOWN,
+                    namespace=last.metadata.namespace,
+                    pod=last.spec.pod_ref.name,
+                    workload=story.workload(last),
+                    reason=story.outcome(last),
+                    delaySeconds=round((rest.until - now).total_seconds(), 1),
+                )
+        self._rests = {subject: rest.until for subject, rest in rests.items()}
+
+    def resigned(self) -> None:
+        """Somebody else leads, and tells."""
+        self._rests = None
+        self.gauged(gauges.none())
+        self.shared({})
 
     def gauged(self, readings: Iterable[Reading]) -> None:
         """How things stand."""
@@ -117,57 +163,47 @@ class Teller:
         self._refused[key] = codes
         note = f"{refusal.strategy}: " + "; ".join(map(str, reasons))
         self._recorder.record(_pod(refusal.pod), REFUSED, note)
+        owner = refusal.pod.metadata.controller
+        self._log.emit(
+            Log.PROPOSAL_REFUSED,
+            passId=self._passes,
+            namespace=key[0],
+            pod=key[1],
+            strategy=refusal.strategy,
+            node=refusal.pod.node_name or None,
+            reason=",".join(codes),
+            detail=note,
+            workload=f"{owner.kind}/{owner.name}" if owner is not None else None,
+        )
 
     # ---- moves
 
-    def performed(self, migration: PodMigration, action: Action, outcome: Outcome) -> None:
+    def performed(self, migration: PodMigration, action: Action, outcome: Outcome, now: datetime) -> None:
         """An action of a migration was tried."""
-        log = self._log.bind(migration=migration.metadata.name, namespace=migration.metadata.namespace)
+        self._story.performed(migration, action, outcome, now)
+        step = migration.status.step or story.FIRST
         if isinstance(outcome, Failure):
-            self._meter.inc(Metric.STEP_RETRIES, step=migration.status.step or "Guard")
+            self._meter.inc(Metric.STEP_RETRIES, step=step)
             if outcome.blocked and not outcome.ours:
                 self._meter.inc(Metric.EVICTIONS_BLOCKED)
                 self._record(migration, BLOCKED, outcome.why)
-            attempt = migration.status.attempts + 1
-            log.emit(Log.RETRIED, step=migration.status.step, attempt=attempt, error=outcome.why)
-        if not isinstance(outcome, Done):
+        if not isinstance(outcome, Done) or not isinstance(action, Write):
             return
-        if isinstance(action, Evict):
-            source = migration.status.resolved.source_node if migration.status.resolved is not None else ""
-            log.emit(Log.EVICTED, sourceNode=source, strategy=_strategy(migration))
-        if isinstance(action, Write) and action.late:
-            self._meter.inc(Metric.STEP_TIMEOUTS, step=migration.status.step or "Guard")
-        if isinstance(action, Write) and action.event:
+        if action.late:
+            self._meter.inc(Metric.STEP_TIMEOUTS, step=step)
+        if action.event:
             word, _, note = action.event.partition(" ")
             # As it was written: the first write is the one that says which workload and node it is about.
             self._record(outcome.migration or migration, TOPICS[word], note)
-            if outcome.migration is not None:
-                self._written(outcome.migration, log)
+            if outcome.migration is not None and outcome.migration.status.phase in ENDED:
+                self._count(outcome.migration)
 
-    def _written(self, migration: PodMigration, log: Logger) -> None:
-        status = migration.status
-        if status.phase not in ENDED:
-            resolved = status.resolved
-            log.emit(
-                Log.MIGRATION_STARTED,
-                strategy=_strategy(migration),
-                mode=(resolved.mode if resolved is not None else "") or "Evict",
-                sourceNode=resolved.source_node if resolved is not None else "",
-                targetNode=resolved.target_node if resolved is not None else "",
-            )
-            return
-        took = _seconds(migration)
-        outcome, mode = _outcome(migration), _mode(migration)
-        self._meter.inc(Metric.MIGRATIONS, strategy=_strategy(migration), mode=mode, outcome=outcome)
-        self._meter.observe(Metric.MIGRATION_SECONDS, took, mode=mode, outcome=outcome)
-        match status.phase:
-            case "Completed":
-                log.emit(Log.MIGRATION_FINISHED, reason=outcome, seconds=took, onTarget=bool(status.on_target))
-            case "Failed":
-                self._meter.inc(Metric.ROLLBACKS, step=status.step or "Guard")
-                log.emit(Log.MIGRATION_FAILED, reason=outcome, step=status.step, detail=status.message)
-            case _:
-                log.emit(Log.MIGRATION_CANCELLED, reason=status.message, step=status.step)
+    def _count(self, migration: PodMigration) -> None:
+        ended, mode = story.outcome(migration), story.mode(migration)
+        self._meter.inc(Metric.MIGRATIONS, strategy=story.strategy(migration), mode=mode, outcome=ended)
+        self._meter.observe(Metric.MIGRATION_SECONDS, story.seconds(migration), mode=mode, outcome=ended)
+        if migration.status.phase == "Failed":
+            self._meter.inc(Metric.ROLLBACKS, step=migration.status.step or story.FIRST)
 
     def _record(self, migration: PodMigration, topic: Topic, note: str) -> None:
         """On the migration, the pod, the workload and the node: wherever somebody may look."""
@@ -191,29 +227,3 @@ def _subjects(migration: PodMigration) -> Iterator[Subject]:
 
 def _pod(pod: Pod) -> Subject:
     return Subject("v1", "Pod", pod.metadata.name, pod.metadata.namespace, pod.metadata.uid)
-
-
-def _strategy(migration: PodMigration) -> str:
-    return migration.spec.strategy or MANUAL
-
-
-def _mode(migration: PodMigration) -> str:
-    resolved = migration.status.resolved
-    return (resolved.mode if resolved is not None else "") or "Evict"
-
-
-def _seconds(migration: PodMigration) -> float:
-    began, ended = migration.status.started_at, migration.status.finished_at
-    return (ended - began).total_seconds() if began is not None and ended is not None else 0.0
-
-
-def _outcome(migration: PodMigration) -> str:
-    match memory.outcome(migration):
-        case memory.Outcome.BOUNCED:
-            return "source"
-        case memory.Outcome.FAILED:
-            return "failed"
-        case memory.Outcome.NOTHING:
-            return "cancelled"
-        case _:
-            return "onTarget" if migration.status.on_target else "elsewhere"

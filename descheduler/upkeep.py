@@ -25,6 +25,7 @@ from descheduler.leaving import Departure
 from descheduler.maintenance import Progress
 from descheduler.migration import temporary_budget
 from descheduler.migration.executor import MANAGER, REQUEST_SECONDS
+from descheduler.notices import Notices
 from descheduler.plan import Plan
 from descheduler.requests import Request, Said, Verb
 from descheduler.state import ClusterState
@@ -92,6 +93,7 @@ class Upkeep:
         self._spoken: dict[ObjectKey, datetime] = {}
         """Until when there is nothing more to say about progress."""
         self._tally = Tally(around.meter, around.recorder)
+        self._notices = Notices(around.log)
         self._mistakes: frozenset[Said] = frozenset()
         self._seen: tuple[int, Settings, str] | None = None
         self._plan: Plan | None = None
@@ -110,6 +112,7 @@ class Upkeep:
         decided = _decide(context, plan, stopped=bool(stopped))
         self._measure(decided.drains)
         self._tally.look(decided.departures, context)
+        self._notices.look(context)
         self._complain(context)
         later = self._start(decided.requests, now)
         self._seen, self._plan = (state.changes, settings, stopped), plan

@@ -107,36 +107,35 @@ class Log(enum.Enum):
     LOG_REFUSED = _error("a log line was refused", "detail", "A caller used an unknown event, an unknown field or a value that must not be logged.")
 
     # passes of the descheduler
-    PASS_STARTED = _debug("pass started", "cause objects", "A reconcile pass begins.")
-    PASS_FINISHED = _info("pass finished", "seconds moves refusals", "A reconcile pass ended well.")
+    PASS_STARTED = _debug("pass started", "cause objects", "A reconcile pass begins: at the start, after a change, after an interruption or after the interval.")
+    PASS_FINISHED = _info("pass finished", "seconds moves refusals", "A reconcile pass ended well. One that finds nothing is told with `--log-level=debug` only.")
     PASS_FAILED = _error("pass failed", "seconds error", "A reconcile pass ended with an error; the next one starts from the cluster as it is.")
-    PROPOSAL_REFUSED = _debug("proposal refused", "strategy node reason detail workload", "The planner said no, and why.")
+    PROPOSAL_REFUSED = _debug("proposal refused", "strategy node reason detail workload", "The planner said no, and why. Once for each pod and set of reasons, as its Event.")
     VALUE_IGNORED = _warn("value not accepted", "name detail", "A label or annotation holds a value that means nothing. Once for each, as its Event.")
-    OBSERVE_ONLY = _warn("observing only", "cause", "The emergency stop or the mode holds back every new side effect.")
+    OBSERVE_ONLY = _warn("observing only", "cause", "The emergency stop or the mode holds back every new side effect, from now on.")
 
     # one migration
     MIGRATION_STARTED = _info("migration started", "strategy mode sourceNode targetNode workload", "The machine took up a PodMigration.")
     HINT_PUBLISHED = _info("hint published", "preferredNode avoidNode", "From now on the webhook tells the replacement where to go.")
     TEMPORARY_PDB_CREATED = _info("temporary budget created", "budget workload", "The workload had no budget of its own, so it got one for the time of the move.")
-    TEMPORARY_PDB_REMOVED = _info("temporary budget removed", "budget workload cause", "The last open migration ended, or the user brought a budget.")
+    TEMPORARY_PDB_REMOVED = _info("temporary budget removed", "budget cause", "The last open migration ended, or the user brought a budget.")
     EVICTED = _info("evicted", "sourceNode strategy", "The eviction of the pod was accepted.")
-    EVICTION_BLOCKED = _info("eviction blocked by a budget", "budget attempt delaySeconds", "The apiserver refused the eviction for now because of a budget.")
-    SURGED = _info("scaled up for the move", "workload count", "One replica more until the new pod is available.")
-    SURGE_ENDED = _info("scaled back after the move", "workload count", "The additional replica is taken back.")
+    SURGED = _info("scaled up for the move", "workload count", "One replica more until the new pod is available; `count` is the number from now on.")
+    SURGE_ENDED = _info("scaled back after the move", "workload count", "The additional replica is taken back; `count` is the number from now on.")
     COPY_CREATED = _info("copy created", "newPod preferredNode", "A pod without a controller got its copy.")
     REPLACEMENT_READY = _info("replacement ready", "newPod targetNode onTarget seconds", "The new pod is Ready.")
-    CLEANED_UP = _info("cleaned up", "count", "What the migration put on pods, nodes and budgets is gone again.")
-    RETRIED = _info("retried", "step attempt delaySeconds error", "A step failed and is tried again.")
-    ROLLED_BACK = _warn("rolled back", "step reason", "What the migration itself had changed was reversed.")
+    CLEANED_UP = _info("cleaned up", "seconds", "What the migration put on pods and workload is gone again, so long after its end.")
+    RETRIED = _info("retried", "step attempt delaySeconds error", "A step failed and is tried again; `error` names the budget that refused an eviction.")
+    ROLLED_BACK = _warn("rolled back", "step reason", "What the migration itself had changed was reversed: marks, a copy, a raised number of replicas.")
     TIMED_OUT = _warn("timed out", "step seconds", "A step did not reach its goal in its time.")
     MIGRATION_FINISHED = _info("migration finished", "reason sourceNode targetNode onTarget seconds", "Completed: the workload runs elsewhere.")
     MIGRATION_FAILED = _warn("migration failed", "reason step attempt detail", "Failed for good; the workload cools down.")
-    MIGRATION_CANCELLED = _info("migration cancelled", "reason step", "The cause is gone, or somebody deleted the object.")
-    COOLING_DOWN = _info("workload cools down", "workload reason delaySeconds", "Outcomes of late moves say: leave it alone for a while.")
+    MIGRATION_CANCELLED = _info("migration cancelled", "reason step detail", "The cause is gone, or somebody deleted the object.")
+    COOLING_DOWN = _info("workload cools down", "workload reason delaySeconds", "Its last move did not help: it is left alone for a while.")
 
     # nodes
-    NODE_SIGNAL = _info("node signal", "node signal expiresAt", "A node carries a new maintenance or interruption signal.")
-    NODE_SIGNAL_GONE = _info("node signal gone", "node signal", "The signal was taken back.")
+    NODE_SIGNAL = _info("node signal", "node signal expiresAt", "A node carries a new maintenance, interruption or rebalance signal.")
+    NODE_SIGNAL_GONE = _info("node signal gone", "node signal", "The signal was taken back, and the node is still there.")
     NODE_CORDONED = _info("node cordoned", "node cause", "We made the node unschedulable and marked it as ours.")
     NODE_UNCORDONED = _info("node uncordoned", "node cause", "We took our own cordon back.")
     NODE_DRAINED = _info("node drained", "node seconds", "Nothing that we may move is left.")
@@ -144,7 +143,7 @@ class Log(enum.Enum):
     REQUEST_FAILED = _warn("request failed", "name error", "A node or a budget could not be written; it is tried again.")
 
     # admission
-    ADMITTED = _debug("pod admitted", "workload preferredNode avoidNode count seconds", "The patch for one pod, by its number of operations.")
+    ADMITTED = _debug("pod admitted", "workload preferredNode avoidNode count seconds", "The answer for one pod: `count` operations, and the nodes of the moves that it may be the replacement of.")
 
     # certificates
     CERTIFICATE_ISSUED = _info("certificate issued", "certificate expiresAt", "A CA or leaf certificate was signed.")

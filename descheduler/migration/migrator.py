@@ -46,7 +46,7 @@ class Judge(Protocol):
 class Listener(Protocol):
     """Who tells people and counts."""
 
-    def performed(self, migration: PodMigration, action: Action, outcome: Outcome) -> None: ...
+    def performed(self, migration: PodMigration, action: Action, outcome: Outcome, now: datetime) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Migrator:
     def _take(self, report: Report, state: ClusterState, now: datetime) -> None:
         self._under_way.discard(report.key)
         outcome = recognised(report.outcome, report.migration.metadata.namespace, state)
-        self._listener.performed(report.migration, report.action, outcome)
+        self._listener.performed(report.migration, report.action, outcome, now)
         match outcome:
             case Accepted():
                 adopt(outcome, state)

@@ -180,7 +180,8 @@ def _creation(wanted: Wanted, settings: Settings) -> Request:
         "metadata": {"name": name, "labels": labels, "ownerReferences": _owners(wanted)},
         "spec": _spec(wanted, settings),
     }
-    line = Line(Log.TEMPORARY_PDB_CREATED, {"budget": name, "workload": wanted.workload.text})
+    workload = f"{wanted.workload.kind}/{wanted.workload.name}"
+    line = Line(Log.TEMPORARY_PDB_CREATED, {"namespace": namespace, "budget": name, "workload": workload})
     return Request(verb=Verb.CREATE, resource=PDBS, name=name, namespace=namespace, body=body, lines=(line,))
 
 
@@ -199,9 +200,8 @@ def _correction(wanted: Wanted, known: PodDisruptionBudget, settings: Settings) 
 
 def _deletion(budget: PodDisruptionBudget) -> Request:
     meta = budget.metadata
-    workload = meta.name.removesuffix(SUFFIX)
     cause = "no move needs it any more, or the workload has a budget of its own"
-    line = Line(Log.TEMPORARY_PDB_REMOVED, {"budget": meta.name, "workload": workload, "cause": cause})
+    line = Line(Log.TEMPORARY_PDB_REMOVED, {"namespace": meta.namespace, "budget": meta.name, "cause": cause})
     return Request(
         verb=Verb.DELETE,
         resource=PDBS,

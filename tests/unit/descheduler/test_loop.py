@@ -1,6 +1,7 @@
 """What the loop does with a plan: carries it out, or only tells it; and what a scraper sees of that."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -72,10 +73,11 @@ class Desk:
     created: list[str] = field(default_factory=list)
     told: Told = field(default_factory=Told)
     meter: Meter = field(default_factory=lambda: Meter(strict=True))
+    lines: list[Mapping[str, Any]] = field(default_factory=list)
     loop: Loop = field(init=False)
 
     def __post_init__(self) -> None:
-        log = Logger(lambda _: None, now=lambda: NOW, strict=True)
+        log = Logger(self.lines.append, now=lambda: NOW, strict=True, level=logging.DEBUG)
         teller = Teller(self.told, self.meter, log)
         judge = Judge(lambda: self.settings, lambda: self.stopped, holder="one")
         migrator = Migrator(lambda *_: Done(), judge, teller, pool=AtOnce(), wake=lambda: None)
@@ -223,6 +225,31 @@ def test_who_no_longer_leads_takes_its_numbers_back() -> None:
     assert desk.meter.read(Metric.IMBALANCE) == 0
 
 
+def test_what_a_pass_is_made_for_is_told() -> None:
+    desk = Desk(two_spot_nodes(ready=True), LEAVING)
+    for wait in (0.0, 0.1, 30.0, 2.0):
+        desk.now += timedelta(seconds=wait)
+        desk.loop.turn(desk.state)
+        if wait == 30.0:
+            desk.state.apply(None, build.pod("another", on="a"))
+    node = desk.state.nodes["a"].node
+    assert node is not None
+    desk.state.apply(node, build.node("a", spot=True, taints=GOING))
+    desk.loop.turn(desk.state)
+    passes = [(it["cause"], it["passId"]) for it in desk.lines if it["event"] == "PASS_STARTED"]
+    assert passes == [("start", 1), ("interval", 2), ("change", 3), ("interruption", 4)]
+    assert [it["passId"] for it in desk.lines if it["event"] == "PASS_FINISHED"] == [1, 2, 3, 4]
+
+
+def test_holding_back_is_told_once_however_many_turns_there_are() -> None:
+    desk = Desk(uneven(), msgspec.structs.replace(ACTING, mode=Mode.OBSERVE))
+    for stopped in ("", "", "somebody says stop", "somebody says stop"):
+        desk.stopped = stopped
+        desk.loop.turn(desk.state)
+    causes = [it["cause"] for it in desk.lines if it["event"] == "OBSERVE_ONLY"]
+    assert causes == ["mode is observe", "somebody says stop"]
+
+
 def test_gauges() -> None:
     ended = {"phase": "Failed", "finishedAt": "2026-06-01T11:59:00Z", "resolved": {"workload": {"uid": "w"}}}
     state = build.state(
@@ -287,7 +314,7 @@ def test_the_start_of_a_move_is_told_wherever_somebody_may_look() -> None:
     workload = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "u"}
     status = {"phase": "InProgress", "resolved": {"workload": workload, "sourceNode": "a"}}
     before, after = (build.thing("PodMigration", "m", status=it) for it in ({}, status))
-    teller.performed(before, Write(status, event="MoveStarted moving pod p from a"), Done(after))
+    teller.performed(before, Write(status, event="MoveStarted moving pod p from a"), Done(after), NOW)
     assert sorted(desk.told.reasons) == [
         (kind, "MoveStarted") for kind in ("Deployment", "Node", "Pod", "PodMigration")
     ]

@@ -1,8 +1,9 @@
 """What is worth an Event, and what is not."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from cluster.eventlog import Severity, Subject, Topic
 from descheduler import telling
 from descheduler.budgets import Budgets
+from descheduler.memory import Rest
 from descheduler.migration.actions import Evict
 from descheduler.migration.machine import Failure
 from descheduler.migration.migrator import recognised
@@ -20,6 +22,7 @@ from descheduler.reasons import Code, Reason
 from descheduler.requests import Said
 from descheduler.summary import Summary
 from descheduler.telling import Teller
+from telemetry.catalogue import Log
 from telemetry.logs import Logger
 from telemetry.meter import Meter
 from telemetry.metrics import Metric
@@ -37,11 +40,17 @@ class Desk:
     lines: list[Mapping[str, Any]] = field(default_factory=list)
     full: bool = False
     """Nothing is taken any more."""
+    level: int = logging.INFO
     meter: Meter = field(default_factory=lambda: Meter(strict=True))
     teller: Teller = field(init=False)
 
     def __post_init__(self) -> None:
-        self.teller = Teller(self, self.meter, Logger(self.lines.append, now=lambda: NOW, strict=True))
+        log = Logger(self.lines.append, now=lambda: NOW, strict=True, level=self.level)
+        self.teller = Teller(self, self.meter, log)
+
+    def told(self, event: Log, *fields: str) -> list[tuple[Any, ...]]:
+        """Lines of one kind, by some of their fields."""
+        return [tuple(it.get(name) for name in fields) for it in self.lines if it["event"] == event.name]
 
     def record(self, subject: Subject, topic: Topic, note: str, *, related: Subject | None = None) -> bool:
         if not self.full:
@@ -50,13 +59,91 @@ class Desk:
 
     def refuse(self, *reasons: Reason) -> None:
         """One pass in which a strategy proposed the pod."""
-        refusal = Refusal(build.pod("web-1"), "LoadBalancing", reasons)
+        pod = build.pod("web-1", on="a", of=build.owner("ReplicaSet", "web"))
+        refusal = Refusal(pod, "LoadBalancing", reasons)
         nothing = Summary.of((), (refusal,), (), proposals=1, limited=None)
         self.teller.planned(Plan((), (refusal,), (), nothing), 0.0, NOW)
 
     def fail(self, failure: Failure) -> None:
         """An eviction was tried."""
-        self.teller.performed(build.thing("PodMigration", "m"), Evict("web-1", "u", "1"), failure)
+        self.teller.performed(build.thing("PodMigration", "m"), Evict("web-1", "u", "1"), failure, NOW)
+
+
+def test_a_refusal_that_is_told_has_its_line() -> None:
+    desk = Desk(level=logging.DEBUG)
+    desk.teller.began("change", 3)
+    for _ in range(2):
+        desk.refuse(Reason(Code.TOO_YOUNG, "it is"), Reason(Code.NOT_READY, "it is not"))
+    fields = ("passId", "namespace", "pod", "strategy", "node", "reason")
+    found = desk.told(Log.PROPOSAL_REFUSED, *fields)
+    assert found == [(1, "default", "web-1", "LoadBalancing", "a", "NOT_READY,TOO_YOUNG")]
+    ((detail, workload),) = desk.told(Log.PROPOSAL_REFUSED, "detail", "workload")
+    assert (detail, workload) == ("LoadBalancing: TOO_YOUNG: it is; NOT_READY: it is not", "ReplicaSet/web")
+
+
+EMPTY = Plan((), (), (), Summary.of((), (), (), proposals=0, limited=None))
+PASSES: dict[str, tuple[int, bool, list[tuple[str, int]]]] = {
+    "one that finds nothing": (logging.INFO, False, []),
+    "one that finds something": (logging.INFO, True, [("PASS_FINISHED", 1)]),
+    "one that finds nothing, and more is asked for": (
+        logging.DEBUG,
+        False,
+        [("PASS_STARTED", 1), ("PASS_FINISHED", 1)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("level", "finds", "lines"), PASSES.values(), ids=PASSES.keys())
+def test_a_pass_in_the_log(level: int, finds: bool, lines: list[tuple[str, int]]) -> None:
+    desk = Desk(level=level)
+    desk.teller.began("interval", 7)
+    if finds:
+        desk.refuse(Reason(Code.TOO_YOUNG, "it is"))
+    else:
+        desk.teller.planned(EMPTY, 0.25, NOW)
+    assert [(it["event"], it["passId"]) for it in desk.lines if it["event"].startswith("PASS")] == lines
+    assert all(found == ("interval", 7) for found in desk.told(Log.PASS_STARTED, "cause", "objects"))
+
+
+def test_holding_back_is_told_when_it_begins_and_when_its_reason_changes() -> None:
+    desk = Desk()
+    for why in ("", "mode is observe", "mode is observe", "somebody says stop", "", "mode is observe"):
+        desk.teller.held(why)
+    causes = ["mode is observe", "somebody says stop", "mode is observe"]
+    assert desk.told(Log.OBSERVE_ONLY, "cause") == [(it,) for it in causes]
+
+
+def rest(minutes: int, name: str = "m", **more: Any) -> Rest:
+    workload = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "u"}
+    status = {"phase": "Failed", "resolved": {"workload": workload}, **more}
+    after = build.thing("PodMigration", name, spec={"podRef": {"name": "web-1"}}, status=status)
+    return Rest(NOW + timedelta(minutes=minutes), after)
+
+
+RESTS: dict[str, tuple[list[Mapping[str, Rest]], list[float]]] = {
+    "before the first look, by who led then": ([{"u": rest(5)}, {"u": rest(5)}], []),
+    "a move failed": ([{}, {"u": rest(5)}, {"u": rest(5)}], [300.0]),
+    "another one failed": ([{}, {"u": rest(5)}, {"u": rest(10)}], [300.0, 600.0]),
+    "one rests, and then another workload": ([{"v": rest(5)}, {"v": rest(5), "u": rest(7)}], [420.0]),
+    "it is over, and begins again": ([{}, {"u": rest(5)}, {}, {"u": rest(5)}], [300.0, 300.0]),
+}
+
+
+@pytest.mark.parametrize(("looks", "delays"), RESTS.values(), ids=RESTS.keys())
+def test_a_rest_is_told_when_it_begins(looks: list[Mapping[str, Rest]], delays: list[float]) -> None:
+    desk = Desk()
+    for rests in looks:
+        desk.teller.rested(rests, NOW)
+    found = desk.told(Log.COOLING_DOWN, "workload", "reason", "namespace", "delaySeconds")
+    assert found == [("Deployment/web", "failed", "default", it) for it in delays]
+
+
+def test_what_began_while_somebody_else_led_they_have_told() -> None:
+    desk = Desk()
+    desk.teller.rested({}, NOW)
+    desk.teller.resigned()
+    desk.teller.rested({"u": rest(5)}, NOW)
+    assert desk.told(Log.COOLING_DOWN) == []
 
 
 REFUSALS: dict[str, tuple[list[tuple[Code, ...]], int]] = {

@@ -17,6 +17,7 @@ from testbed.api import Api, ApiError, Object
 from testbed.bed import ControlPlane
 from testbed.proxy import FaultProxy
 from testbed.waiting import eventually
+from tests.integration.descheduler import logged
 
 ROOT: Final = Path(__file__).parents[4]
 SYSTEM: Final = "spotshift-system"
@@ -186,6 +187,10 @@ class Scene:
             raise AssertionError(f"{never}\n{self.status(name)}\n{self.process.tail()}") from None
         assert found is not None
         return found
+
+    def told(self, name: str, *expected: logged.Line) -> None:
+        """The log of the move holds these lines and no other."""
+        logged.tells(logged.story(self.process.log.read_text, name), *expected)
 
     def left(self) -> list[str]:
         """Whatever a move should have taken back."""

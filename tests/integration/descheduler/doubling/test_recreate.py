@@ -26,9 +26,20 @@ def test_a_copy_takes_its_place_twice(scene: Scene) -> None:
     name = run(scene)
     uid = scene.pods()[0]["metadata"]["uid"]
     for _ in range(2):
-        status = scene.end(scene.ask(name))
+        move = scene.ask(name)
+        status = scene.end(move)
         assert (status["phase"], status["resolved"]["mode"]) == ("Completed", "Recreate"), status
-        copy = status["replacement"]["name"]
+        copy, source = status["replacement"]["name"], status["resolved"]["sourceNode"]
+        scene.told(
+            move,
+            {"event": "MIGRATION_STARTED", "mode": "Recreate", "sourceNode": source, "pod": name},
+            {"event": "HINT_PUBLISHED", "preferredNode": status["resolved"]["targetNode"], "avoidNode": source},
+            {"event": "COPY_CREATED", "newPod": copy, "preferredNode": status["resolved"]["targetNode"]},
+            {"event": "REPLACEMENT_READY", "newPod": copy, "targetNode": status["replacement"]["node"]},
+            {"event": "EVICTED", "sourceNode": source, "strategy": "Manual"},
+            {"event": "MIGRATION_FINISHED", "targetNode": status["replacement"]["node"]},
+            {"event": "CLEANED_UP"},
+        )
         assert re.fullmatch(r"rescheduled-web-\d{10}", copy)
         (left,) = eventually(scene.pods, until=lambda pods: len(pods) == 1)
         assert left["metadata"]["name"] == copy

@@ -8,7 +8,9 @@ import pytest
 from policy import keys
 from testbed import objects
 from testbed.waiting import eventually
+from tests.integration.descheduler import logged
 from tests.integration.descheduler.doubling.scene import APP, Scene, every
+from tests.integration.descheduler.logged import ANY
 
 
 def undisturbed(scene: Scene, pod: str, replicas: int = 1) -> None:
@@ -23,8 +25,31 @@ def undisturbed(scene: Scene, pod: str, replicas: int = 1) -> None:
 def test_a_single_replica_is_moved_and_never_missing(scene: Scene) -> None:
     (pod,) = scene.deploy(spec={"minReadySeconds": 2})
     scene.kube.create("poddisruptionbudgets", objects.budget("all", app=APP, minAvailable=1), scene.namespace)
-    status = scene.end(scene.ask(pod))
+    name = scene.ask(pod)
+    status = scene.end(name)
     assert (status["phase"], status["resolved"]["mode"]) == ("Completed", "Surge"), status
+    source, target, workload = status["resolved"]["sourceNode"], status["replacement"]["node"], f"Deployment/{APP}"
+    scene.told(
+        name,
+        {
+            "event": "MIGRATION_STARTED",
+            "mode": "Surge",
+            "sourceNode": source,
+            "targetNode": ANY,
+            "workload": workload,
+        },
+        {"event": "HINT_PUBLISHED", "preferredNode": status["resolved"]["targetNode"], "avoidNode": source},
+        {"event": "SURGED", "workload": workload, "count": 2},
+        {
+            "event": "REPLACEMENT_READY",
+            "newPod": status["replacement"]["name"],
+            "targetNode": target,
+            "onTarget": ANY,
+        },
+        {"event": "SURGE_ENDED", "workload": workload, "count": 1},
+        {"event": "MIGRATION_FINISHED", "sourceNode": source, "targetNode": target, "seconds": ANY},
+        {"event": "CLEANED_UP", "pod": pod},
+    )
     eventually(scene.names, until=lambda names: names == [status["replacement"]["name"]], what="the new pod alone")
     assert scene.deployment()["spec"]["replicas"] == 1
     assert scene.left() == []
@@ -114,10 +139,24 @@ def test_a_replacement_that_is_never_ready(scene: Scene) -> None:
     pod = eventually(scene.names, until=lambda names: len(names) == 1)[0]
     scene.annotate(pod, ready=None)
     scene.wait_ready(1)
-    status = scene.end(scene.ask(pod))
+    name = scene.ask(pod)
+    status = scene.end(name)
     assert status["phase"] == "Failed"
     assert "not Available" in status["message"]
     undisturbed(scene, pod)
+    scene.told(
+        name,
+        {"event": "MIGRATION_STARTED"},
+        {"event": "HINT_PUBLISHED"},
+        {"event": "SURGED", "count": 2},
+        {"event": "TIMED_OUT", "step": "AwaitAvailable", "seconds": ANY},
+        {"event": "SURGE_ENDED", "count": 1},
+        {"event": "ROLLED_BACK", "step": "SurgeBack", "reason": "failed"},
+        {"event": "MIGRATION_FAILED", "reason": "failed", "detail": status["message"]},
+        {"event": "CLEANED_UP"},
+    )
+    rests = eventually(lambda: logged.lines(scene.process.log.read_text(), event="COOLING_DOWN", pod=pod))
+    assert [(it["workload"], it["reason"]) for it in rests] == [(f"Deployment/{APP}", "failed")]
 
 
 def test_called_off_when_the_new_pod_is_ready_but_not_available(scene: Scene) -> None:

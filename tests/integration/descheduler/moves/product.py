@@ -163,6 +163,10 @@ class Product:
         """What its present process has said."""
         return (self.folder / f"{member.identity}.log").read_text()
 
+    def said(self) -> str:
+        """What all present processes have said."""
+        return "".join(map(self.log, self.members))
+
     def tails(self) -> str:
         """The last words of all processes."""
         lines = []

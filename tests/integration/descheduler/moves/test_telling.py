@@ -4,7 +4,9 @@ from descheduler.migration import temporary_budget
 from policy import keys
 from testbed.api import Api, Object
 from testbed.waiting import eventually
-from tests.integration.descheduler.moves import oracle
+from tests.integration.descheduler import logged
+from tests.integration.descheduler.logged import ANY
+from tests.integration.descheduler.moves import oracle, product
 from tests.integration.descheduler.moves.product import Product
 from tests.integration.descheduler.moves.scene import APP, REPLICAS, Scene
 
@@ -70,3 +72,27 @@ def test_a_mistyped_opt_out_holds_is_told_and_can_be_mended(running: Product, on
     refused = {it["message"] for it in told(on.kube, on.namespace, "MoveRefused")}
     assert refused
     assert not [it for it in refused if "ALREADY_MIGRATING" in it or temporary_budget.SUFFIX in it]
+    the_log_tells_it_too(running, on)
+
+
+def the_log_tells_it_too(running: Product, on: Scene) -> None:
+    """Each move from its start to its end, and what was done for it: the node is the target by now."""
+    moves = product.migrations(on.kube, on.namespace)
+    assert len(moves) == REPLICAS
+    for migration in moves:
+        landed = migration["status"]["replacement"]
+        logged.tells(
+            logged.story(running.said, migration["metadata"]["name"]),
+            {"event": "MIGRATION_STARTED", "strategy": "NodeMaintenance", "mode": "Evict", "sourceNode": on.target},
+            {"event": "HINT_PUBLISHED", "preferredNode": on.source, "avoidNode": on.target},
+            {"event": "EVICTED", "sourceNode": on.target, "strategy": "NodeMaintenance"},
+            {"event": "REPLACEMENT_READY", "newPod": landed["name"], "targetNode": on.source, "onTarget": True},
+            {"event": "MIGRATION_FINISHED", "sourceNode": on.target, "targetNode": on.source, "reason": "onTarget"},
+            {"event": "CLEANED_UP", "seconds": ANY},
+        )
+    node = [it["event"] for it in logged.lines(running.said(), node=on.target)]
+    assert [it for it in node if it.startswith("NODE_SIGNAL")] == ["NODE_SIGNAL", "NODE_SIGNAL_GONE"]
+    budgets = logged.lines(running.said(), namespace=on.namespace, budget=temporary_budget.name_for(APP))
+    assert [it["event"] for it in budgets][:1] == ["TEMPORARY_PDB_CREATED"]
+    assert budgets[0]["workload"] == f"Deployment/{APP}"
+    assert [it for it in logged.lines(running.said(), event="PASS_FINISHED") if it["moves"] and it["passId"]]
