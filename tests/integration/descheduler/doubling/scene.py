@@ -60,6 +60,7 @@ class Process:
         """Start the process, the first time or after its death."""
         kubeconfig = access.kubeconfig(self.bed, "spotshift-descheduler", SYSTEM, server=self.proxy.server)
         command = [sys.executable, "-m", "descheduler", "run", "--probes", "127.0.0.1:0", "--lease-seconds", "3"]
+        command += ["--log-level", "debug"]
         with self.log.open("ab") as log:
             self.running = subprocess.Popen(
                 [*command, "--kubeconfig", str(kubeconfig), "--settings", str(self.folder / "settings.yaml")],

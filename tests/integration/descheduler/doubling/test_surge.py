@@ -155,8 +155,14 @@ def test_a_replacement_that_is_never_ready(scene: Scene) -> None:
         {"event": "MIGRATION_FAILED", "reason": "failed", "detail": status["message"]},
         {"event": "CLEANED_UP"},
     )
-    rests = eventually(lambda: logged.lines(scene.process.log.read_text(), event="COOLING_DOWN", pod=pod))
+    read = scene.process.log.read_text
+    rests = eventually(lambda: logged.lines(read(), event="COOLING_DOWN", pod=pod), what="the rest in the log")
     assert [(it["workload"], it["reason"]) for it in rests] == [(f"Deployment/{APP}", "failed")]
+    said = read()
+    began, finished = (
+        {line["passId"] for line in logged.lines(said, event=event)} for event in ("PASS_STARTED", "PASS_FINISHED")
+    )
+    assert began >= finished > set()
 
 
 def test_called_off_when_the_new_pod_is_ready_but_not_available(scene: Scene) -> None:
