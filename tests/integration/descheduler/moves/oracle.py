@@ -62,9 +62,11 @@ def problems(kube: Api, namespace: str) -> list[str]:
 
 
 def touched(kube: Api, nodes: Sequence[str]) -> Iterator[str]:
-    """Cordons and marks on nodes that nobody is to leave."""
-    for node in (kube.get("nodes", name) for name in nodes):
+    """Cordons and marks on nodes that nobody is to leave, as far as they are still there."""
+    for node in kube.list("nodes"):
         name = node["metadata"]["name"]
+        if name not in nodes:
+            continue
         if node["spec"].get("unschedulable"):
             yield f"node {name} is cordoned"
         yield from (f"node {name} carries {key}" for key in ON_NODES & {*node["metadata"].get("annotations", {})})

@@ -174,6 +174,7 @@ def test_how_a_move_ends_when_somebody_interferes(
     assert any(word in status["message"] for word in says.split("|")), status
     if phase != "Completed" and "evict" not in at:
         assert move.pod not in {it.name for it in oracle.evictions(running.bed) if it.namespace == on.namespace}
+    product.patch_each(on.kube, "nodes", [on.target], {"spec": {"unschedulable": None}})  # if that was the act
     assert on.left() == []
 
 
