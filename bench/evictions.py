@@ -33,6 +33,7 @@ ACCOUNT = audit.of_account(SYSTEM, "spotshift-descheduler")
 def measure(running: ControlPlane, pods: int) -> Figures:
     """Lay the pods out on spot, give notice, and count."""
     kube = running.api()
+    started_with = [it["metadata"]["name"] for it in kube.list("nodes")]
     made = objects.pool("bench-", on_demand=NODES, spot=NODES, cpu="64", memory="256Gi", pods=str(pods))
     bed.add_nodes(kube, made)
     spot, others = ([it["metadata"]["name"] for it in some] for some in (made[NODES:], made[:NODES]))
@@ -45,7 +46,7 @@ def measure(running: ControlPlane, pods: int) -> Figures:
         kube.patch("nodes", name, {"spec": {"unschedulable": None}})
     for name in spot:
         kube.patch("nodes", name, {"spec": {"taints": [TAINT]}})
-    _until_ready(kube, others, pods)
+    _until_ready(kube, [*others, *started_with], pods)
     return rate(carried_out(running))
 
 
