@@ -16,7 +16,7 @@ from cluster.objects import Node, Pod
 from descheduler import marks
 from descheduler.guards import Context, wishes
 from descheduler.guards.case import Case
-from descheduler.requests import Said
+from descheduler.requests import Said, pod_subject
 from descheduler.workload import Workload
 from policy import keys, placement, values
 from policy.placement import Level, Metadata
@@ -60,7 +60,7 @@ def around(pod: Pod, context: Context) -> Iterator[Mistake]:
     state = context.state
     workload, namespace = Case(pod, context).annotated, state.namespaces.get(pod.metadata.namespace)
     node = state.nodes.get(pod.node_name)
-    yield from (Mistake(_pod(pod), it) for it in _on_pod(pod, context))
+    yield from (Mistake(pod_subject(pod), it) for it in _on_pod(pod, context))
     if workload is not None:
         yield from _of_workload(workload, context)
     if namespace is not None:
@@ -103,7 +103,7 @@ def _of_pods(context: Context) -> Iterator[Said]:
         if owner is not None and key in several:
             yield Said(_workload(owner), INVALID, f"on its pods, {key[1]}")
         else:
-            yield Said(_pod(pod), INVALID, str(key[1]))
+            yield Said(pod_subject(pod), INVALID, str(key[1]))
 
 
 def _wrong_on_pods(context: Context) -> Iterator[tuple[Pod, Malformed]]:
@@ -151,10 +151,6 @@ def _is_top(found: Workload, context: Context) -> bool:
 
 def _said(mistake: Mistake) -> Said:
     return Said(mistake.subject, INVALID, str(mistake.what))
-
-
-def _pod(pod: Pod) -> Subject:
-    return Subject("v1", "Pod", pod.metadata.name, pod.metadata.namespace, pod.metadata.uid)
 
 
 def _workload(found: Workload) -> Subject:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from cluster.eventlog import Severity, Subject, Topic
+from cluster.eventlog import Severity, Topic
 from cluster.objects import Node, Pod, PodMigration
 from cluster.resources import PODS
 from descheduler import marks
@@ -16,7 +16,7 @@ from descheduler.drain import Left, Standing
 from descheduler.guards import Context
 from descheduler.node_state import Key
 from descheduler.reasons import Code, Reason
-from descheduler.requests import Request, Said, Verb
+from descheduler.requests import Request, Said, Verb, pod_subject
 from telemetry.metrics import Metric
 
 TOPIC: Final = Topic("DeletedPastBudget", "Drain", Severity.WARNING)
@@ -45,7 +45,6 @@ def held(migration: PodMigration) -> str:
 def deletion(pod: Pod, node: Node, note: str) -> Request:
     """With its own grace period, and only if it has not changed since it was looked at."""
     meta = pod.metadata
-    subject = Subject("v1", "Pod", meta.name, meta.namespace, meta.uid)
     return Request(
         verb=Verb.DELETE,
         resource=PODS,
@@ -53,6 +52,6 @@ def deletion(pod: Pod, node: Node, note: str) -> Request:
         namespace=meta.namespace,
         uid=meta.uid,
         version=meta.resource_version,
-        events=(Said(subject, TOPIC, note), Said(marks.subject(node), TOPIC, f"{meta.name}: {note}")),
+        events=(Said(pod_subject(pod), TOPIC, note), Said(marks.subject(node), TOPIC, f"{meta.name}: {note}")),
         counts=(Metric.DELETED_PAST_BUDGET,),
     )

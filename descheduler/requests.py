@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from cluster.eventlog import Subject, Topic
+from cluster.objects import Pod
 from cluster.resources import Resource
 from telemetry.catalogue import Log
 from telemetry.metrics import Metric
@@ -31,6 +32,12 @@ class Said:
     subject: Subject
     topic: Topic
     note: str
+
+
+def pod_subject(pod: Pod) -> Subject:
+    """For an Event of a pod."""
+    meta = pod.metadata
+    return Subject("v1", "Pod", meta.name, meta.namespace, meta.uid)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from cluster.eventlog import Severity, Subject, Topic
-from cluster.objects import Pod, PodMigration
+from cluster.objects import PodMigration
 from descheduler import gauges, story
 from descheduler.gauges import Reading, Share
 from descheduler.memory import Rest
@@ -20,7 +20,7 @@ from descheduler.node_state import Key
 from descheduler.plan import Plan
 from descheduler.proposal import Refusal
 from descheduler.reasons import Code
-from descheduler.requests import Said
+from descheduler.requests import Said, pod_subject
 from descheduler.story import Story
 from telemetry.catalogue import Log
 from telemetry.logs import Logger
@@ -162,7 +162,7 @@ class Teller:
             self._refused.clear()
         self._refused[key] = codes
         note = f"{refusal.strategy}: " + "; ".join(map(str, reasons))
-        self._recorder.record(_pod(refusal.pod), REFUSED, note)
+        self._recorder.record(pod_subject(refusal.pod), REFUSED, note)
         owner = refusal.pod.metadata.controller
         self._log.emit(
             Log.PROPOSAL_REFUSED,
@@ -223,7 +223,3 @@ def _subjects(migration: PodMigration) -> Iterator[Subject]:
         yield Subject(workload.api_version, workload.kind, workload.name, meta.namespace, workload.uid)
     if resolved.source_node:
         yield Subject("v1", "Node", resolved.source_node)
-
-
-def _pod(pod: Pod) -> Subject:
-    return Subject("v1", "Pod", pod.metadata.name, pod.metadata.namespace, pod.metadata.uid)
