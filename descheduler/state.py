@@ -1,7 +1,8 @@
 """The cluster as last heard, indexed for planning.   One writer; keeps what it is told and decides nothing.
 
 Every change costs about the same however large the cluster is: sums per node are kept, and pods are found by node,
-namespace, owner and the few other ways in which the planner asks. Pods that have ended are not kept.
+namespace, owner and the few other ways in which the planner asks. Pods that have ended are not kept, but for those
+that still carry the marks of a move.
 """
 
 from __future__ import annotations
@@ -76,6 +77,8 @@ class ClusterState:
         """All that have not ended, on a node or not."""
         self.pending: dict[Key, Pod] = {}
         """Those without a node."""
+        self.ended: dict[Key, Pod] = {}
+        """Those that have ended and carry the marks of a move: nobody plans with them, and the marks have to go."""
         self.by_owner: dict[str, dict[Key, Pod]] = {}
         """By UID of the controlling owner."""
         self.repelling = Repelling()
@@ -169,7 +172,11 @@ class ClusterState:
             return
         if known is not None:
             self._drop(known, key)
-        if new is not None and not new.terminal:
+        self.ended.pop(key, None)
+        if new is not None and new.terminal:
+            if self._keys.migration_status in new.metadata.labels:
+                self.ended[key] = new
+        elif new is not None:
             demand.held(new)  # one that cannot be counted is refused before anything has changed
             self._keep(new, key)
 

@@ -50,6 +50,20 @@ def test_marks_of_pods(status: dict[str, Any] | None, held: bool, said: str, tak
     assert found == ([("default", expected)] if taken_back else [])
 
 
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+@pytest.mark.parametrize(("status", "held", "said", "taken_back"), CASES.values(), ids=CASES.keys())
+def test_a_pod_that_ended_meanwhile_does_not_keep_its_marks(
+    status: dict[str, Any] | None, held: bool, said: str, taken_back: bool, phase: str
+) -> None:
+    labels = {KEYS.migration_id: "m-1", KEYS.migration_status: said}
+    meta = {"labels": labels, "ownerReferences": [build.owner("Job", "job")]}
+    running = build.pod("job-1", on="a", metadata=meta)
+    state = build.state(running, *move(status, held=held))
+    state.apply(running, build.pod("job-1", on="a", metadata=meta, status={"phase": phase}))
+    assert not state.pods
+    assert [it.name for _, it in leftovers.find(state, KEYS)] == (["job-1"] if taken_back else [])
+
+
 @pytest.mark.parametrize(("status", "held"), [(OPEN, True), (LEAVING, True), (LEAVING, False), (None, False)])
 def test_marks_of_workloads(status: dict[str, Any] | None, held: bool) -> None:
     web = build.thing("Deployment", "web", metadata={"labels": {KEYS.moving: "m-1"}})

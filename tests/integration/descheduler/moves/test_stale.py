@@ -1,7 +1,8 @@
-"""A process that stood still sends what it had decided, when another has long ended the move."""
+"""What comes too late: the request of a process that stood still, and the end of a pod that was to be moved."""
 
 import pytest
 
+from policy import keys
 from testbed.waiting import eventually
 from tests.integration.descheduler.moves import crashes, oracle, product
 from tests.integration.descheduler.moves.crashes import STEPS
@@ -31,3 +32,25 @@ def test_what_a_stale_leader_sends_after_a_cancel_has_no_effect(running: Product
     assert on.left() == []
     assert pod["name"] not in {it.name for it in oracle.evictions(running.bed) if it.namespace == on.namespace}
     assert on.kube.get("pods", pod["name"], on.namespace)["metadata"]["uid"] == pod["uid"]
+
+
+def test_a_pod_that_ends_while_it_is_moved_keeps_no_marks(running: Product, on: Scene) -> None:
+    """As when its kubelet ends it under pressure: what is left of the pod says nothing of a move."""
+    name, ours = on.a_pod(), keys.under()
+
+    def marks() -> set[str]:
+        meta = on.kube.get("pods", name, on.namespace)["metadata"]
+        return {*ours.migration_labels, *ours.migration_annotations} & {*meta["labels"], *meta.get("annotations", {})}
+
+    with crashes.held(running, STEPS["evict"]) as request:
+        move = product.ask_for(on.kube, on.namespace, name, target=on.target)
+        request.reached()
+        assert marks()
+        on.kube.patch("pods", name, {"status": {"phase": "Failed"}}, on.namespace, subresource="status")
+    eventually(
+        lambda: on.kube.get("podmigrations", move, on.namespace).get("status", {}),
+        until=lambda it: it.get("phase") in {"Completed", "Failed", "Cancelled"},
+        timeout=60,
+        what="the end of the move",
+    )
+    eventually(lambda: not marks(), timeout=60, what="a pod without marks")
