@@ -205,7 +205,15 @@ def stage(sizes: Sizes) -> Iterator[Stage]:
     """Everything up; gone afterwards."""
     with plane.started(nodes=2) as started:
         install.install(started, tell=lambda _: None)
-        yield Stage(started, started.api(), sizes)
+        kube = started.api()
+        eventually(lambda: _leader(kube), timeout=60, what="a leader")
+        yield Stage(started, kube, sizes)
+
+
+def _leader(kube: Api) -> str:
+    """Who leads. The first to start waits for as long as a lease lasts: it cannot know that nobody led before."""
+    found: str = kube.get("leases", "spotshift-descheduler", SYSTEM)["spec"].get("holderIdentity", "")
+    return found
 
 
 def table(results: Sequence[Result]) -> str:

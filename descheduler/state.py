@@ -77,6 +77,8 @@ class ClusterState:
         """All that have not ended, on a node or not."""
         self.pending: dict[Key, Pod] = {}
         """Those without a node."""
+        self.going: dict[Key, Pod] = {}
+        """Those on a node that are being deleted."""
         self.ended: dict[Key, Pod] = {}
         """Those that have ended and carry the marks of a move: nobody plans with them, and the marks have to go."""
         self.by_owner: dict[str, dict[Key, Pod]] = {}
@@ -189,6 +191,8 @@ class ClusterState:
         if not pod.node_name:
             self.pending[key] = pod
             return
+        if pod.metadata.deletion_timestamp is not None:
+            self.going[key] = pod
         self.nodes[pod.node_name].refresh(key, pod)
 
     def _keep(self, pod: Pod, key: Key) -> None:
@@ -200,12 +204,15 @@ class ClusterState:
         if not pod.node_name:
             self.pending[key] = pod
             return
+        if pod.metadata.deletion_timestamp is not None:
+            self.going[key] = pod
         self._node_state(pod.node_name).add(key, pod)
         self.repelling.add(pod)
 
     def _drop(self, pod: Pod, key: Key) -> None:
         self.mixing.pod(key, None)
         self.pending.pop(key, None)
+        self.going.pop(key, None)
         _discard(self.by_namespace, key[0], key)
         owner = pod.metadata.controller
         if owner is not None:

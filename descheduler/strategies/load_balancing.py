@@ -3,7 +3,9 @@
 The load of a node is the largest of its shares of cpu, memory and pods; the mean is the same of all nodes together. A
 node is a source when it is over the mean by more than `threshold` percent of it and by `floor` points, and is left at
 half that distance, so that it does not hover at the line. No target may be pushed over the line. Nodes together hold
-the same before and after a move, so the line stays where it is, and what is moved once is not moved again.
+the same before and after a move, so the line stays where it is, and what is moved once is not moved again. During a
+move they do not: the pod is still there and its replacement already is, or neither of them; so the line is drawn as
+if every pod on its way counted once.
 
 Nodes that keep different pods away by their taints (control plane, dedicated pools) are compared, and levelled, among
 themselves; the taints of spot nodes do not count, since pods are made to tolerate them.
@@ -11,7 +13,7 @@ themselves; the taints of spot nodes do not count, since pods are made to tolera
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -19,12 +21,13 @@ from typing import Final
 import msgspec
 
 from cluster.objects import Node, Pod
-from descheduler import demand, places
+from descheduler import demand, places, surplus
 from descheduler.node_state import NodeState
 from descheduler.picture import Picture
 from descheduler.proposal import Proposal, Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.state import ClusterState
+from descheduler.surplus import Surplus
 from descheduler.usage import Usage
 from policy import capacity
 from policy.capacity import CapacityType, SpotTaint
@@ -128,8 +131,9 @@ def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal
     """Pods of the fullest node first, and of each node those that relieve it with the fewest moves."""
     sources = []
     relieved: frozenset[str] | None = None
+    moving = surplus.by_node(state)
     for members in _pools(state, args.spot_taints).values():
-        found = line(members, args)
+        found = line(members, args, moving)
         full = [(node.load(), node) for node in members]
         full = [(load, node) for load, node in full if load > found.act]
         if full:
@@ -163,19 +167,15 @@ def _relieved(state: ClusterState, now: datetime) -> frozenset[str]:
     return frozenset(found)
 
 
-def line(nodes: Sequence[NodeState], args: Args) -> Line:
+def line(nodes: Sequence[NodeState], args: Args, moving: Mapping[str, Surplus]) -> Line:
     """The line of these nodes."""
-    mean = max(
-        places.share_of(
-            sum(node.nominal_cpu for node in nodes), sum(node.allocatable.get(demand.CPU, 0) for node in nodes)
-        ),
-        places.share_of(
-            sum(node.nominal_memory for node in nodes), sum(node.allocatable.get(demand.MEMORY, 0) for node in nodes)
-        ),
-        places.share_of(
-            sum(len(node.pods) for node in nodes), sum(node.allocatable.get(demand.PODS, 0) for node in nodes)
-        ),
+    over = [moving[node.name] for node in nodes if node.name in moving]
+    held = (
+        (demand.CPU, sum(node.nominal_cpu for node in nodes) - sum(it.cpu for it in over)),
+        (demand.MEMORY, sum(node.nominal_memory for node in nodes) - sum(it.memory for it in over)),
+        (demand.PODS, sum(len(node.pods) for node in nodes) - sum(it.pods for it in over)),
     )
+    mean = max(places.share_of(it, sum(node.allocatable.get(name, 0) for node in nodes)) for name, it in held)
     margin = max(mean * args.threshold / 100, args.floor)
     return Line(mean, mean + margin, mean + margin / 2)
 
