@@ -42,7 +42,7 @@ class Result:
     on_target: int | None
     """Of ours, by its own records; None for others."""
     bounced: int
-    """New pods on a node that was full at the start, or, by its record, on the one the pod had left."""
+    """New pods on a node that was over the line already when they came."""
     moved_again: int
     too_many_down: int
     """Workloads that had more pods down at once than allowed."""
@@ -69,6 +69,7 @@ def play(on: Stage, seed: int, variant: str) -> Result:
     every = scene.names(on.sizes)
     before = watched.held(every)
     line = scene.line(before)
+    watched.line = line.act
     if variant != PEER:
         on.mode("enforce")
 
@@ -89,7 +90,7 @@ def play(on: Stage, seed: int, variant: str) -> Result:
         fewest=scene.fewest(before),
         evictions=len(watched.left),
         on_target=None if variant == PEER else sum(bool(it.get("onTarget")) for it in moves),
-        bounced=sum(node in wanted.hot for node in watched.came.values()),
+        bounced=watched.onto_full,
         moved_again=watched.again,
         too_many_down=sum(count > 0 for count in watched.over.values()),
         highest_before=max(map(scene.load, before.values())),

@@ -12,6 +12,7 @@ from typing import Any
 
 import urllib3
 
+from bench.quality import scene
 from testbed import objects
 from testbed.api import Api, Object
 
@@ -71,10 +72,12 @@ class Watched:
     """Node of each pod that was asked to go."""
     came: dict[str, str] = field(default_factory=dict)
     """Node of each pod that is new."""
+    line: float = float("inf")
+    """How full a node may be."""
+    onto_full: int = 0
+    """New pods on a node that was fuller than that without them."""
     again: int = 0
     """Pods that were asked to go although they had only just come."""
-    back: list[str] = field(default_factory=list)
-    """New pods on a node that a pod of the same workload had left."""
     over: Counter[str] = field(default_factory=Counter)
     """By workload: pods down beyond what is allowed, at the worst moment."""
     lost: float = 0.0
@@ -82,7 +85,6 @@ class Watched:
     _missing: tuple[float, int] | None = None
     """Since when so many replicas are missing."""
     _first: frozenset[str] = frozenset()
-    _left_by_app: set[tuple[str, str]] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _closed: bool = False
 
@@ -107,11 +109,11 @@ class Watched:
     def held(self, every: Iterable[str]) -> dict[str, dict[str, tuple[int, int]]]:
         """Requests on each node now, pods on their way out not counted."""
         with self._lock:
-            found: dict[str, dict[str, tuple[int, int]]] = {name: dict(self.others.get(name, {})) for name in every}
-            for name, pod in self.pods.items():
-                if pod.node in found and not pod.leaving:
-                    found[pod.node][name] = (pod.cpu, pod.memory)
-            return found
+            return {node: self._held(node) for node in every}
+
+    def _held(self, node: str, *, but: str = "") -> dict[str, tuple[int, int]]:
+        staying = ((name, it) for name, it in self.pods.items() if it.node == node and not it.leaving and name != but)
+        return {**self.others.get(node, {}), **{name: (it.cpu, it.memory) for name, it in staying}}
 
     def settled(self) -> bool:
         """Every workload has all its pods, Ready."""
@@ -133,12 +135,10 @@ class Watched:
         name, now = pod["metadata"]["name"], seen(pod)
         if (now.leaving or kind == "DELETED") and name not in self.left and name in self.pods:
             self.left[name] = now.node
-            self._left_by_app.add((now.app, now.node))
             self.again += name not in self._first
         if name not in self._first and now.node and name not in self.came:
             self.came[name] = now.node
-            if (now.app, now.node) in self._left_by_app:
-                self.back.append(name)
+            self.onto_full += scene.load(self._held(now.node, but=name)) > self.line
         if kind == "DELETED":
             self.pods.pop(name, None)
         else:

@@ -1,4 +1,4 @@
-"""Seconds of Ready replicas that were missing, from one change of the pods to the next."""
+"""What is counted from a watch: replicas that were missing, and pods that came to a full node."""
 
 from typing import Any
 
@@ -35,3 +35,23 @@ def test_every_missing_replica_counts_for_as_long_as_it_is_missing(monkeypatch: 
         seen._take(kind, body)
     seen.close()
     assert seen.lost == pytest.approx(3 * 1 + 2 * 2 + 0.5 * 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "leaving", "expected"),
+    [
+        pytest.param(2.0, False, 1, id="over the line without it"),
+        pytest.param(3.0, False, 0, id="it is what brings the node over the line"),
+        pytest.param(2.0, True, 0, id="what is leaving does not count"),
+    ],
+)
+def test_a_pod_that_comes_to_a_full_node_is_counted(line: float, leaving: bool, expected: int) -> None:
+    """Each pod is 1.25 % of a node."""
+    nobody: Any = None
+    seen = Watched(nobody, "default", {"web": 2}, line=line)
+    seen._first = frozenset({"a", "b"})
+    for name in ("a", "b"):
+        seen._take("ADDED", pod(name))
+    seen._take("MODIFIED", pod("b", leaving=leaving))
+    seen._take("ADDED", pod("c"))
+    assert seen.onto_full == expected
