@@ -8,7 +8,8 @@ FROM ${BASE} AS packages
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 COPY requirements.txt /
 RUN python -m venv /venv \
- && /venv/bin/pip install --require-hashes --only-binary :all: -r /requirements.txt \
+ && /venv/bin/pip install --require-hashes --no-deps --only-binary :all: -r /requirements.txt \
+ && /venv/bin/pip check \
  && /venv/bin/pip uninstall --yes pip setuptools
 # What may come along is in .dockerignore: the programs, and neither tests nor the test bed.
 COPY . /app
