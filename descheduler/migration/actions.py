@@ -93,6 +93,8 @@ class RemoveCopy:
 
     name: str
     uid: str
+    version: str
+    """As it was seen: a second request, of a process that had stood still, finds it changed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,8 +117,8 @@ class Executor:
                 return self._scale(namespace, action)
             case CreateCopy():
                 return self._copy(migration, action)
-            case RemoveCopy(name=name, uid=uid):
-                self._client.evict(namespace, name, uid=uid, timeout=REQUEST_SECONDS)
+            case RemoveCopy(name=name, uid=uid, version=version):
+                self._client.evict(namespace, name, uid=uid, resource_version=version, timeout=REQUEST_SECONDS)
             case Evict():
                 self._evict(migration, action)
         return Done()

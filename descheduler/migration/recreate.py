@@ -146,7 +146,7 @@ def _ready(turn: Turn) -> Action:
 def _remove(turn: Turn) -> Action | Ending:
     found = turn.world.replacement
     if found is not None:
-        return RemoveCopy(found.metadata.name, found.metadata.uid)
+        return RemoveCopy(found.metadata.name, found.metadata.uid, found.metadata.resource_version)
     return Ending(str(turn.intent["ending"]), str(turn.intent["why"]))
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from cluster.objects import Pod, PodMigration
@@ -135,6 +136,17 @@ def test_a_copy_that_is_never_ready_is_removed() -> None:
     assert made.flags == [("late", "AwaitReady")]
     assert made.names() == ["web"]
     assert marks(made.state.pods["default", "web"]) == set()
+
+
+def test_the_removal_of_a_copy_holds_for_the_copy_as_it_was_seen() -> None:
+    made = cluster(ready=False)
+    while not isinstance(action := made.decide(), RemoveCopy):
+        made.carry_out(action)
+    copy = made.state.pods["default", COPY]
+    meta = msgspec.structs.replace(copy.metadata, resource_version="8")
+    assert (action.uid, action.version) == (copy.metadata.uid, copy.metadata.resource_version)
+    made.state.apply(copy, msgspec.structs.replace(copy, metadata=meta))
+    assert made.decide() == RemoveCopy(COPY, copy.metadata.uid, "8")
 
 
 def test_an_eviction_that_is_refused_for_good_removes_the_copy() -> None:

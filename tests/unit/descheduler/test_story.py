@@ -101,7 +101,7 @@ ACTIONS: dict[str, tuple[Status, Action, Told]] = {
     "a deletion cost": (at("SurgeDown"), MarkPod("web-1", "p", annotations={"cost": None}), []),
     "a mark on the workload": (at("Mark"), MarkWorkload("Deployment", "web", "u", "m"), []),
     "its finalizer": (at(""), Adopt(), []),
-    "the copy goes": (at("RemoveCopy"), RemoveCopy("rescheduled-web-1", "c"), []),
+    "the copy goes": (at("RemoveCopy"), RemoveCopy("rescheduled-web-1", "c", "1"), []),
     "nothing": (at("Mark"), Wait(NOW), []),
     "the finalizer goes": (
         {"phase": "Completed", "finishedAt": "2026-06-01T11:59:59Z"},
