@@ -41,7 +41,7 @@ help:  ## Print every target with one sentence.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: check binaries browser  ## Run everything: checks, unit, integration and end-to-end tests (what CI runs).
-	$(PYTEST) tests $(PARALLEL) -m "not campaign"
+	$(PYTEST) tests $(PARALLEL) -m "not campaign" || { [ $$? = 1 ] && $(PY) -m tests.again; }
 
 coverage: binaries browser  ## Run everything under coverage, which takes half as long again, and show what no test reaches.
 	$(PYTEST) tests $(PARALLEL) -m "not campaign" --cov --cov-report=term:skip-covered

@@ -24,6 +24,8 @@ from testbed.waiting import eventually
 ROOT = Path(__file__).parent.parent
 RIGHTS = ROOT / ".testbed" / "rights.json"
 """Which rights the last run used that had a control plane."""
+TAINTED = 9
+"""Exit code of a run in which something was skipped or a secret got into a log: no second go mends that."""
 REMAINS = pytest.StashKey[remains.Remains]()
 CONFINED = "testbed.spotshift.dev/test"
 """Label of the nodes of one test; pods of its namespace are admitted to no others."""
@@ -160,7 +162,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         RIGHTS.write_text(remains.told(found.used))
     skipped = _skipped(session.config) and not session.config.getoption("--allow-skips")
     if skipped or found.leaks:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        session.exitstatus = TAINTED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

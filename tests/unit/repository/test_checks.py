@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from testbed import pytest_plugin
+from tests import again
+
 ROOT = Path(__file__).parents[3]
 LINT = Path(sys.executable).with_name("lint-imports")
 
@@ -97,7 +100,7 @@ SKIPS = {
 @pytest.mark.parametrize("body", SKIPS.values(), ids=SKIPS.keys())
 def test_a_skipped_test_fails_the_run(tmp_path: Path, body: str) -> None:
     done = run_pytest(tmp_path, body)
-    assert done.returncode == 1, done.stdout
+    assert done.returncode == pytest_plugin.TAINTED, done.stdout
     assert "skipped tests: 1 (a skipped test is a failure)" in done.stdout
 
 
@@ -105,6 +108,43 @@ def test_no_skips_is_said(tmp_path: Path) -> None:
     done = run_pytest(tmp_path, "def test_ok(): pass\n", "-n", "2")
     assert done.returncode == 0
     assert "skipped tests: 0" in done.stdout
+
+
+SECOND_GO = {
+    "a few tests": (
+        ["tests/b.py::test_b", "tests/a.py::test_a[x::y]"],
+        ("tests/a.py::test_a[x::y]", "tests/b.py::test_b"),
+    ),
+    "nothing that is a test": ([], ()),
+    "a file that cannot be imported": (["tests/a.py", "tests/b.py::test_b"], ()),
+    "too many": ([f"tests/a.py::test_{number}" for number in range(again.FEW + 1)], ()),
+}
+
+
+@pytest.mark.parametrize(("failed", "wanted"), SECOND_GO.values(), ids=SECOND_GO.keys())
+def test_what_gets_a_second_go(failed: list[str], wanted: tuple[str, ...]) -> None:
+    assert again.chosen(dict.fromkeys(failed, True)) == wanted
+
+
+ONCE_AND_TWICE = """
+import pathlib
+def test_once(): assert pathlib.Path(__file__).with_name("been").exists()
+def test_twice(): assert {twice}
+def test_makes_it_pass(): pathlib.Path(__file__).with_name("been").touch()
+"""
+
+
+@pytest.mark.parametrize(("twice", "code"), [(True, 0), (False, 1)], ids=["passes alone", "fails again"])
+def test_the_second_go_decides(tmp_path: Path, twice: bool, code: int) -> None:
+    first = run_pytest(tmp_path, ONCE_AND_TWICE.format(twice=twice), "-o", f"cache_dir={tmp_path}/.pytest_cache")
+    assert first.returncode == pytest.ExitCode.TESTS_FAILED
+    command = [sys.executable, "-m", "tests.again", "-c", "/dev/null", f"--rootdir={tmp_path}"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, done.stdout
+    assert "run again alone" in done.stdout
+    assert "test_it.py::test_once" in done.stdout
 
 
 def test_make_lists_every_target_with_a_sentence() -> None:

@@ -1,0 +1,40 @@
+"""A second go for the few tests that failed in a parallel run: one after the other, with the machine to themselves.
+
+Four workers and their control planes share two cores, so now and then a bound is missed by a test that holds it
+otherwise. Such a test is named in red and has to pass alone; one that fails again, or many that fail at once, fail
+the run. What was no test (a skip, a secret in a log, a crash) gets no second go.
+"""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+FAILED = Path(".pytest_cache", "v", "cache", "lastfailed")
+"""Where pytest keeps the tests that failed when they ran last, in the folder of the run."""
+FEW = 5
+"""More than that is a broken build, not a busy machine."""
+
+
+def chosen(failed: Mapping[str, bool]) -> tuple[str, ...]:
+    """The tests to run again; none means that the run stays failed. A file without tests could not be imported."""
+    tests = tuple(sorted(failed))
+    return tests if len(tests) <= FEW and all("::" in it for it in tests) else ()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Its exit code is that of the whole run. Arguments go to pytest."""
+    tests = chosen(json.loads(FAILED.read_text())) if FAILED.exists() else ()
+    if not tests:
+        sys.stdout.write("\nno second go: too much failed, or something else than a test\n")
+        return pytest.ExitCode.TESTS_FAILED
+    lines = "\n".join(f"  {it}" for it in tests)
+    sys.stdout.write(f"\nfailed beside other tests, and run again alone ({len(tests)}):\n{lines}\n")
+    sys.stdout.flush()
+    return pytest.main([*arguments, *tests])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
