@@ -8,6 +8,7 @@ import fcntl
 import os
 import secrets
 import shutil
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -144,7 +145,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Every control plane of the run, in whichever process, leaves a note about itself before it is removed."""
+    """Every control plane of the run, in whichever process, leaves a note about itself before it is removed.
+
+    A run in the background of a script is told to ignore Ctrl-C and would pass that on to the programs it tests.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):
         os.environ[remains.FOLDER] = str(_notes(psutil.Process()))
 

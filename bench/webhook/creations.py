@@ -6,6 +6,7 @@ is stored) in these namespaces in turn, so whatever else the machine does meets 
 
 import base64
 import contextlib
+import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -27,7 +28,9 @@ LABEL = "scheduler.alpha.kubernetes.io/managed"
 def registered(bed: ControlPlane, contenders: Sequence[Contender]) -> Iterator[dict[str, str]]:
     """The namespace of each, with its configuration; removed afterwards."""
     kube = bed.api()
-    names = {NONE: "bench-none"} | {each.name: f"bench-{number}" for number, each in enumerate(contenders)}
+    run = secrets.token_hex(3)  # a namespace of the last run may still be on its way out
+    names = {NONE: f"bench-{run}-none"}
+    names |= {each.name: f"bench-{run}-{number}" for number, each in enumerate(contenders)}
     for namespace in names.values():
         make_namespace(kube, namespace)
     for each in contenders:

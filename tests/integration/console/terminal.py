@@ -190,10 +190,8 @@ def _drain(master: int, seen: bytearray) -> None:
 def window(words: Sequence[str], env: Mapping[str, str]) -> Iterator[Window]:
     """A terminal of a usual size."""
     master, slave = _terminal()
-    # Who runs the tests in the background of a script passes an ignored Ctrl-C on; nobody at a terminal does.
-    command = ["env", "--default-signal=INT", *words]
     process = subprocess.Popen(
-        command, env=dict(env), stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+        list(words), env=dict(env), stdin=slave, stdout=slave, stderr=slave, start_new_session=True
     )
     os.close(slave)
     try:

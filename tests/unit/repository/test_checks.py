@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -177,3 +178,18 @@ def test_requirements_are_fully_pinned() -> None:
         wanted = [line for line in lines if line and not line.startswith((" ", "#"))]
         assert wanted
         assert all(re.match(r"[a-z0-9._-]+==[^ ]+( ; .+)? \\$", line) for line in wanted), name
+
+
+def test_a_run_in_the_background_does_not_pass_an_ignored_interrupt_on(tmp_path: Path) -> None:
+    body = """
+import signal, subprocess, sys
+def test_child():
+    child = subprocess.run([sys.executable, "-c", "import signal; signal.raise_signal(signal.SIGINT)"], check=False)
+    assert child.returncode == -signal.SIGINT
+"""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        done = [run_pytest(tmp_path, body, "-n", workers) for workers in ("0", "1")]
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert [it.returncode for it in done] == [0, 0], done[0].stdout
