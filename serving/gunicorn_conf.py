@@ -17,7 +17,7 @@ from gunicorn.glogging import Logger as GunicornLogger  # type: ignore[import-un
 from gunicorn.workers import gasgi  # type: ignore[import-untyped]
 
 from serving import asgi, lane, peers
-from serving.asgi import Application
+from serving.asgi import Answer, Application
 
 KEEPALIVE_SECONDS: Final = 120
 """The API server keeps idle connections for 90 s. If we closed first, the next review on one would be lost."""
@@ -25,6 +25,8 @@ PIECES_SECONDS: Final = 2.0
 """For a body of which a part is there. The API server gives the whole review no more than that."""
 PIECES_AT_MOST: Final = 32
 """Each piece is joined to those before it; whoever sends a body byte by byte must not make that expensive."""
+START_SECONDS: Final = 0.5
+"""How long the start of an answer is used again. Its date is a second old at most by then, and half of one more."""
 SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - the heartbeat file of the worker, not data
 Compose = Callable[[], tuple[Application, ssl.SSLContext | None]]
 """Without a context it is served in plain text, if the server was made for that."""
@@ -86,6 +88,28 @@ def with_tls(context: Callable[[object, object], ssl.SSLContext]) -> dict[str, A
     return {"ssl_context": context, "certfile": os.devnull, "keyfile": os.devnull}
 
 
+class Starts:
+    """Status lines and headers of answers that were sent a moment ago; those that follow differ in nothing but the
+    date, which is as exact as a second. One per worker; owned by its event loop.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, str, int], bytes] = {}
+        self._since = 0.0
+
+    def of(self, connection: "Connection", answer: Answer, now: float) -> bytes:
+        """The start of this answer; `now` by the clock of the loop."""
+        if now - self._since >= START_SECONDS:
+            self._known.clear()
+            self._since = now
+        status, content_type, body = answer
+        key = status, content_type, len(body)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = connection.start_of(answer)
+        return found
+
+
 class Connection(ASGIProtocol):  # type: ignore[misc]
     """gunicorn's connection, with the short way of `lane` in front of it.
 
@@ -93,9 +117,14 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
     written, and nobody asked the worker to end. All else is gunicorn's, this class only lends it the bytes.
     """
 
+    _response_buffer: bytes | None
+    """What gunicorn keeps back of an answer until its body comes."""
+
     def __init__(self, worker: "Worker") -> None:
         super().__init__(worker)
         self._heads = worker.heads
+        self._head: lane.Head | None = None
+        """The one that was used last."""
         self._began: bytes | None = None
         """The head of the request that the parser has now, if it could be seen whole."""
         self._pieces = b""
@@ -108,16 +137,18 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
         """Whether the parser holds a request or the beginning of one."""
 
     def data_received(self, data: bytes) -> None:
-        """Called by the event loop."""
+        """Called by the event loop. Every review comes through here, so it looks up no more than it has to."""
+        flow = self._flow_control
         if self._pieces:
             data = self._pieces + data
-        elif not self._rests():
+        elif self._parsing or self._closed or flow is None or flow.write_paused:  # it does not rest
             super().data_received(data)
             return
-        found = self._heads.cut(data) if self.worker.alive else None
+        found = self._cut(data) if self.worker.alive else None
         missing = -1 if found is None else found.last - len(data)
         if found is not None and missing == 0:
-            self._forget()
+            if self._pieces:
+                self._forget()
             self._answer(found.path, data[found.first :])
         elif missing > 0 and self._count < PIECES_AT_MOST:
             self._wait(data)
@@ -129,18 +160,29 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
         self._forget()
         super().connection_lost(exc)
 
-    def _rests(self) -> bool:
-        flow = self._flow_control
-        return not self._parsing and not self._closed and flow is not None and not flow.write_paused
+    def _cut(self, data: bytes) -> lane.Cut | None:
+        """By the head that was used here last; a peer seldom has more than one."""
+        found = None if self._head is None else self._head.cut(data)
+        if found is None:
+            head = self._heads.find(data)
+            if head is not None:
+                self._head, found = head, head.cut(data)
+        return found
 
     def _answer(self, path: str, body: bytes) -> None:
+        worker = self.worker
         answer = self.app.answer(path, body)
-        self.worker.nr += 1
-        self._answered_at = self.worker.loop.time()
+        worker.nr += 1
+        self._answered_at = now = worker.loop.time()
         if self._keepalive_handle is None:  # gunicorn sets it after the first request that it sees
             self._arm_keepalive_timer()
+        self._safe_write(worker.starts.of(self, answer, now) + answer.body)
+
+    def start_of(self, answer: Answer) -> bytes:
+        """What comes before the body of this answer, as gunicorn writes it."""
         self._send_response_start(answer.status, asgi.headers(answer.content_type, answer.body), _PLAIN)
-        self._send_body(answer.body)
+        start, self._response_buffer = self._response_buffer, None
+        return start or b""
 
     def _long_way(self, data: bytes) -> None:
         self._forget()
@@ -204,6 +246,7 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.heads = lane.Heads()
+        self.starts = Starts()
 
     def init_process(self) -> None:
         """Called by gunicorn in the worker, which has no setting for the class of its connections."""

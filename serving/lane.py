@@ -8,8 +8,7 @@ Nothing here reads a body.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 END: Final = b"\r\n\r\n"
 LENGTH: Final = b"\r\nContent-Length: "
@@ -22,8 +21,7 @@ REMEMBERED: Final = 64
 _DIGITS: Final = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(NamedTuple):
     """A request whose head is known, cut out of what was received."""
 
     first: int
@@ -34,11 +32,32 @@ class Cut:
     """What it asks for, as the parser read it when the head was learnt."""
 
 
+class Head(NamedTuple):
+    """A head that the parser has accepted: the bytes around its length, and what it asks for."""
+
+    before: bytes
+    after: bytes
+    path: str
+
+    def cut(self, data: bytes) -> Cut | None:
+        """Where the request in these bytes begins and ends; None if it does not begin with this head."""
+        before, after, path = self
+        if not data.startswith(before):
+            return None
+        start = len(before)
+        end = data.find(b"\r", start, start + _DIGITS + 1)
+        length = _number(data[start:end]) if end > 0 and data.startswith(after, end) else None
+        if length is None:
+            return None
+        first = end + len(after)
+        return Cut(first, first + length, path)
+
+
 class Heads:
-    """The heads that the parser has accepted, without their length. One per worker; owned by its event loop."""
+    """The heads that the parser has accepted. One per worker; owned by its event loop."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, str] = {}
+        self._known: dict[bytes, Head] = {}
 
     def learn(self, head: bytes, path: str) -> None:
         """Remember a head that was accepted; one without a plain length cannot be."""
@@ -47,17 +66,14 @@ class Heads:
             return
         if len(self._known) >= REMEMBERED:  # somebody tries many; those that are in use come back at once
             self._known.clear()
-        self._known[shape[0]] = path
+        before, after = shape
+        self._known[before + after] = Head(before, after, path)
 
-    def cut(self, data: bytes) -> Cut | None:
-        """Where the request in these bytes begins and ends; None if the parser must look at it."""
+    def find(self, data: bytes) -> Head | None:
+        """The head that these bytes begin with; None if the parser must look at it."""
         end = data.find(END, 0, HEAD_LIMIT_BYTES)
         shape = _shape(data, end) if end > 0 else None
-        path = None if shape is None else self._known.get(shape[0])
-        if shape is None or path is None:
-            return None
-        first = end + len(END)
-        return Cut(first, first + shape[1], path)
+        return None if shape is None else self._known.get(shape[0] + shape[1])
 
 
 def head(data: bytes) -> bytes | None:
@@ -77,14 +93,19 @@ def plain(method: str, version: tuple[int, int], headers: Iterable[tuple[bytes, 
     )
 
 
-def _shape(data: bytes, end: int) -> tuple[bytes, int] | None:
-    """The bytes around the length, and the length."""
+def _shape(data: bytes, end: int) -> tuple[bytes, bytes] | None:
+    """The bytes before and after the length of a head that ends here."""
     at = data.find(LENGTH, 0, end)
     if at < 0:
         return None
     at += len(LENGTH)
     after = data.find(b"\r\n", at, end + 2)
-    digits = data[at:after]
-    if not digits.isdigit() or len(digits) > _DIGITS or int(digits) > BODY_LIMIT_BYTES:
+    return None if _number(data[at:after]) is None else (data[:at], data[after : end + len(END)])
+
+
+def _number(digits: bytes) -> int | None:
+    """The length that a request states, if it may take the short way."""
+    if not digits.isdigit() or len(digits) > _DIGITS:
         return None
-    return data[:at] + data[after:end], int(digits)
+    length = int(digits)
+    return length if length <= BODY_LIMIT_BYTES else None

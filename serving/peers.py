@@ -6,6 +6,7 @@ between it and the event loop. Decides about connections only, never about what 
 """
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -38,18 +39,22 @@ class Peers:
 
     def __init__(self, patience: Patience) -> None:
         self.patience = patience
-        self._open: dict[Peer, None] = {}
+        self._open: OrderedDict[Peer, None] = OrderedDict()
 
     def guarded(self, factory: Callable[[], asyncio.BaseProtocol]) -> Callable[[], asyncio.Protocol]:
         """The same protocols, each behind a guard."""
         return lambda: Peer(cast("asyncio.Protocol", factory()), self)
 
-    def heard(self, peer: "Peer") -> None:
-        """It is there, or has just said something. If it is one too many, the most silent one has to go."""
-        self._open.pop(peer, None)
+    def came(self, peer: "Peer") -> None:
+        """It is there. If it is one too many, the most silent one has to go."""
         self._open[peer] = None
         if len(self._open) > self.patience.connections:
             next(iter(self._open)).abort()
+
+    def heard(self, peer: "Peer") -> None:
+        """It has just said something."""
+        if peer in self._open:  # and was not hung up on
+            self._open.move_to_end(peer)
 
     def gone(self, peer: "Peer") -> None:
         """It is not there any more."""
@@ -78,7 +83,7 @@ class Peer(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._expect(self._peers.patience.silent)
         self._inner.connection_made(transport)
-        self._peers.heard(self)
+        self._peers.came(self)
 
     def data_received(self, data: bytes) -> None:
         """Called by the event loop."""

@@ -101,6 +101,18 @@ def test_one_too_many_costs_the_most_silent_one() -> None:
     assert run(Patience(), talk) == [False, True, False, False]
 
 
+def test_who_was_hung_up_on_does_not_count_however_much_it_still_says() -> None:
+    async def talk() -> list[bool]:
+        peers = Peers(Patience(connections=2))
+        held = [connected(peers, HEAD) for _ in range(3)]
+        held[0][0].data_received(HEAD)
+        held[2][0].connection_lost(None)
+        held.append(connected(peers))
+        return [line.cut.is_set() for _, line in held]
+
+    assert run(Patience(), talk) == [True, False, False, False]
+
+
 def test_who_has_left_does_not_count() -> None:
     async def talk() -> list[bool]:
         peers = Peers(Patience(connections=2))

@@ -105,6 +105,7 @@ def a_worker(app: Application | None = None) -> Any:
         asgi=app or server.application(building.view, runtime=World().runtime),
         loop=asyncio.get_running_loop(),
         heads=lane.Heads(),
+        starts=gunicorn_conf.Starts(),
         nr_conns=0,
         nr=0,
         max_requests=1 << 60,
@@ -255,6 +256,39 @@ def test_an_idle_connection_is_closed_though_it_only_took_the_short_way(monkeypa
         monkeypatch.setattr(gunicorn_conf, "KEEPALIVE_SECONDS", -1.0)
         peer.connection._keepalive_timeout()
         assert peer.transport.closed
+
+    talk(conversation)
+
+
+def test_a_peer_with_two_heads_has_both_on_the_short_way() -> None:
+    async def conversation(peer: Peer) -> None:
+        for _ in range(3):
+            for path in ("/mutate?timeout=2s", "/mutate?timeout=10s"):
+                assert statuses(await peer.send(request(path=path))) == [200]
+        assert peer.parsed == 2, "each head was learnt once"
+
+    talk(conversation)
+
+
+def test_the_start_of_an_answer_is_used_again_for_a_moment_and_for_its_like_only() -> None:
+    long, short, failed = (
+        Answer(200, asgi.JSON, b"four"),
+        Answer(200, asgi.JSON, b""),
+        Answer(500, asgi.TEXT, b"four"),
+    )
+
+    async def conversation(peer: Peer) -> None:
+        starts = gunicorn_conf.Starts()
+        first = starts.of(peer.connection, long, 100.0)
+        assert first.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert first.endswith(b"\r\n\r\n")
+        assert b"content-length: 4\r\n" in first
+        assert starts.of(peer.connection, long, 100.0 + gunicorn_conf.START_SECONDS * 0.9) is first
+        assert b"content-length: 0\r\n" in starts.of(peer.connection, short, 100.0)
+        assert starts.of(peer.connection, failed, 100.0).startswith(b"HTTP/1.1 500 ")
+        later = starts.of(peer.connection, long, 100.0 + gunicorn_conf.START_SECONDS)
+        assert later is not first, "written anew, with the date of then"
+        assert await peer.send() == b"", "nothing of it was sent"
 
     talk(conversation)
 
