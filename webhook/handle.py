@@ -8,7 +8,7 @@ import msgspec
 
 from webhook import mutate, patch, review, selfcheck
 from webhook.counts import Choice
-from webhook.memory import Known, Memory
+from webhook.memory import Memory
 from webhook.mutate import Decision
 from webhook.reasons import Note, Result, Skip
 from webhook.review import BadRequest, Review
@@ -16,36 +16,77 @@ from webhook.view import View
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain; charset=utf-8"
+NOTHING: Final = Decision()
+"""Of a request that ended before there was one."""
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(msgspec.Struct, frozen=True):
     """The HTTP answer, and what logs and metrics say about it."""
 
     status: int
     body: bytes
-    content_type: str = JSON
+    content_type: str
     result: Result
-    skips: tuple[Skip, ...] = ()
-    notes: tuple[Note, ...] = ()
-    choice: Choice | None = None
-    """The side of the pod, if its workload asks for a mix."""
+    decision: Decision = NOTHING
     uid: str = ""
     namespace: str = ""
     dry_run: bool = False
-    operations: int = 0
-    """How many the patch has."""
-    warnings: int = 0
-    ignored: int = 0
-    """Values of ours, on the pod or above it, that are not accepted."""
     error: str = ""
     """Type and place of an error of ours; never its message, which may quote the pod."""
+
+    @property
+    def skips(self) -> tuple[Skip, ...]:
+        """Why the pod is left alone."""
+        return self.decision.skips
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What the rules did."""
+        return self.decision.notes
+
+    @property
+    def choice(self) -> Choice | None:
+        """The side of the pod, if its workload asks for a mix."""
+        return self.decision.choice
+
+    @property
+    def operations(self) -> int:
+        """How many the patch has."""
+        return len(self.decision.ops) if self.result is Result.PATCHED else 0
+
+    @property
+    def warnings(self) -> int:
+        """How many the user is shown."""
+        return len(self.decision.warnings)
+
+    @property
+    def ignored(self) -> int:
+        """Values of ours, on the pod or above it, that are not accepted."""
+        placed = self.decision.placed
+        return len(placed.warnings) if placed is not None else 0
 
 
 def handle(body: bytes, view: View, now: datetime, memory: Memory | None = None) -> Outcome:
     """Answer one admission review; with a memory, faster where a pod like this one was decided before."""
-    known = _recalled(body, view, memory)
-    if known is not None:
-        return known
+    known = None if memory is None else recalled(body, view, memory)
+    return known or decided(body, view, now, memory)
+
+
+def recalled(body: bytes, view: View, memory: Memory) -> Outcome | None:
+    """The answer of before, under the uid of now."""
+    try:
+        known = memory.recall(body, view)
+        if known is None:
+            return None
+        found = known.remembered
+        sent = review.framed(found.frame, known.uid)
+        return Outcome(200, sent, JSON, found.result, found.decision, known.uid, found.namespace, known.dry_run)
+    except Exception:  # noqa: BLE001 - outermost place: then it is decided anew, and what is wrong is told there
+        return None
+
+
+def decided(body: bytes, view: View, now: datetime, memory: Memory | None = None) -> Outcome:
+    """The answer, decided anew; a memory is told, if it was asked for this body just before."""
     try:
         parsed = review.parse(body)
     except Exception as error:  # noqa: BLE001 - outermost place; without a uid only the failure policy can allow
@@ -57,7 +98,7 @@ def handle(body: bytes, view: View, now: datetime, memory: Memory | None = None)
     except Exception as error:  # noqa: BLE001 - outermost place: an error of ours must not cost anybody a pod
         audit = {"decision": Result.INTERNAL_ERROR.value}
         sent = review.allowed(parsed.uid, audit=audit)
-        return _outcome(parsed, sent, Result.INTERNAL_ERROR, Decision(), error=_where(error))
+        return _outcome(parsed, sent, Result.INTERNAL_ERROR, NOTHING, error=_where(error))
 
 
 def _answer(parsed: Review, decision: Decision, memory: Memory | None = None) -> Outcome:
@@ -77,7 +118,7 @@ def _answer(parsed: Review, decision: Decision, memory: Memory | None = None) ->
 
 def _decided(parsed: Review, sent: bytes, decision: Decision, memory: Memory | None) -> Outcome:
     if memory is not None:
-        memory.keep(decision, review.frame(sent, parsed.uid))
+        memory.keep(decision, review.frame(sent, parsed.uid), parsed.namespace)
     return _outcome(parsed, sent, decision.result, decision)
 
 
@@ -88,40 +129,12 @@ def _counted(outcome: Outcome, view: View) -> Outcome:
     return outcome
 
 
-def _recalled(body: bytes, view: View, memory: Memory | None) -> Outcome | None:
-    """The answer of before, under the uid of now."""
-    try:
-        known = memory.recall(body, view) if memory is not None else None
-        return None if known is None else _again(known)
-    except Exception:  # noqa: BLE001 - outermost place: then it is decided anew, and what is wrong is told there
-        return None
-
-
-def _again(known: Known) -> Outcome:
-    decision = known.remembered.decision
-    return _outcome(known, review.framed(known.remembered.frame, known.uid), decision.result, decision)
-
-
-def _outcome(parsed: Review | Known, sent: bytes, result: Result, decision: Decision, *, error: str = "") -> Outcome:
-    return Outcome(
-        status=200,
-        body=sent,
-        result=result,
-        skips=decision.skips,
-        notes=decision.notes,
-        choice=decision.choice,
-        uid=parsed.uid,
-        namespace=parsed.namespace,
-        dry_run=parsed.dry_run,
-        operations=len(decision.ops) if result is Result.PATCHED else 0,
-        warnings=len(decision.warnings),
-        ignored=len(decision.placed.warnings) if decision.placed else 0,
-        error=error,
-    )
+def _outcome(parsed: Review, sent: bytes, result: Result, decision: Decision, *, error: str = "") -> Outcome:
+    return Outcome(200, sent, JSON, result, decision, parsed.uid, parsed.namespace, parsed.dry_run, error)
 
 
 def _failed(status: int, message: str, result: Result, *, error: str = "") -> Outcome:
-    return Outcome(status=status, body=message.encode(), content_type=TEXT, result=result, error=error)
+    return Outcome(status, message.encode(), TEXT, result, error=error)
 
 
 def _where(error: Exception) -> str:

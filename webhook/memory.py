@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from webhook.mutate import Decision
+from webhook.reasons import Result
 from webhook.review import Frame
 from webhook.view import View
 
@@ -23,28 +24,33 @@ annotations are, and the API server refuses those that are too long only after i
 """
 
 _ABSENT: Final = msgspec.Raw()
-Key = tuple[object, ...]
+_BETWEEN: Final = b"\xff"
+"""Between the parts of a key: no text in UTF-8 has this byte, so where one part ends is never in doubt."""
+Key = bytes
 
 
 class Remembered(msgspec.Struct, frozen=True):
     """A decision, and what was made of it."""
 
     decision: Decision
+    result: Result
     frame: Frame
     """The answer around the uid."""
+    namespace: str
 
 
-class Known(msgspec.Struct, frozen=True):
+class Known(msgspec.Struct, frozen=True, gc=False):
     """A request whose decision is remembered."""
 
     uid: str
-    namespace: str
     dry_run: bool
     remembered: Remembered
 
 
-class _Part(msgspec.Struct, frozen=True, rename="camel"):
-    """Everything of a request that `review` reads; of a pod as the bytes it came in."""
+class _Part(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """Everything of a request that `review` reads, as the bytes it came in; in the order in which API servers write
+    it, which is the order that the decoder expects.
+    """
 
 
 class _Metadata(_Part, frozen=True):
@@ -54,15 +60,15 @@ class _Metadata(_Part, frozen=True):
 
 
 class _Spec(_Part, frozen=True):
-    node_name: msgspec.Raw = _ABSENT
-    scheduler_name: msgspec.Raw = _ABSENT
-    os: msgspec.Raw = _ABSENT
     node_selector: msgspec.Raw = _ABSENT
+    node_name: msgspec.Raw = _ABSENT
     affinity: msgspec.Raw = _ABSENT
+    scheduler_name: msgspec.Raw = _ABSENT
     tolerations: msgspec.Raw = _ABSENT
     priority_class_name: msgspec.Raw = _ABSENT
     priority: msgspec.Raw = _ABSENT
     preemption_policy: msgspec.Raw = _ABSENT
+    os: msgspec.Raw = _ABSENT
 
 
 class _Object(_Part, frozen=True):
@@ -70,20 +76,20 @@ class _Object(_Part, frozen=True):
     spec: _Spec
 
 
-class _Request(_Part, frozen=True):
+class _Request(_Part, frozen=True, kw_only=True):
     uid: str
     kind: msgspec.Raw
     resource: msgspec.Raw
-    operation: str
+    sub_resource: msgspec.Raw = _ABSENT
+    namespace: msgspec.Raw = _ABSENT
+    operation: msgspec.Raw
     object: _Object
-    sub_resource: str | None = None
-    namespace: str | None = None
     dry_run: bool | None = None
 
 
 class _Review(_Part, frozen=True):
-    api_version: str
-    kind: str
+    kind: msgspec.Raw
+    api_version: msgspec.Raw
     request: _Request
 
 
@@ -114,20 +120,15 @@ class Memory:
         found = self._decisions.get(key)
         if found is None or not review.request.uid:
             return None
-        request = review.request
-        return Known(request.uid, request.namespace or "", bool(request.dry_run), found)
+        return Known(review.request.uid, bool(review.request.dry_run), found)
 
-    def keep(self, decision: Decision, frame: Frame) -> None:
+    def keep(self, decision: Decision, frame: Frame, namespace: str) -> None:
         """Remember the decision on the body that was asked for last, and its answer."""
-        if self._asked is None or _size(self._asked) > KEY_LIMIT_BYTES:
+        if self._asked is None or len(self._asked) > KEY_LIMIT_BYTES:
             return
         if len(self._decisions) >= REMEMBERED:
             self._decisions.clear()
-        self._decisions[self._asked] = Remembered(decision, frame)
-
-
-def _size(key: Key) -> int:
-    return sum(len(part) for part in key if isinstance(part, bytes | str))
+        self._decisions[self._asked] = Remembered(decision, decision.result, frame, namespace)
 
 
 def _is_text(body: bytes) -> bool:
@@ -139,26 +140,29 @@ def _is_text(body: bytes) -> bool:
 
 
 def _key(review: _Review) -> Key:
+    """Everything that a decision reads."""
     request = review.request
     metadata, spec = request.object.metadata, request.object.spec
-    return (
-        review.api_version,
-        review.kind,
-        bytes(request.kind),
-        bytes(request.resource),
-        request.operation,
-        request.sub_resource,
-        request.namespace,
-        bytes(metadata.labels),
-        bytes(metadata.annotations),
-        bytes(metadata.owner_references),
-        bytes(spec.node_name),
-        bytes(spec.scheduler_name),
-        bytes(spec.os),
-        bytes(spec.node_selector),
-        bytes(spec.affinity),
-        bytes(spec.tolerations),
-        bytes(spec.priority_class_name),
-        bytes(spec.priority),
-        bytes(spec.preemption_policy),
+    return _BETWEEN.join(
+        (
+            review.api_version,
+            review.kind,
+            request.kind,
+            request.resource,
+            request.operation,
+            request.sub_resource,
+            request.namespace,
+            metadata.labels,
+            metadata.annotations,
+            metadata.owner_references,
+            spec.node_name,
+            spec.scheduler_name,
+            spec.os,
+            spec.node_selector,
+            spec.affinity,
+            spec.tolerations,
+            spec.priority_class_name,
+            spec.priority,
+            spec.preemption_policy,
+        )
     )

@@ -13,6 +13,7 @@ from serving.asgi import Answer
 from telemetry.catalogue import Log
 from telemetry.metrics import Metric
 from webhook import admitted, handle
+from webhook.handle import Outcome
 from webhook.memory import Memory
 from webhook.reasons import Note, Result
 from webhook.view import View
@@ -57,27 +58,38 @@ class Admission:
         self._runtime = runtime
         self._memory = Memory()
         self._tells = runtime.log.writes(Log.ADMITTED)
+        self._took = runtime.meter.observing(Metric.ADMISSION_SECONDS)
+        self._ended = {
+            result: runtime.meter.counting(Metric.ADMISSIONS, result=name) for result, name in _RESULTS.items()
+        }
 
     def answer(self, body: bytes) -> Answer:
         """The answer to a whole body; what it raises is answered by the shell."""
-        began = self._runtime.clock()
-        view, now = self._view(), self._runtime.wall()
-        outcome = handle.handle(body, view, now, self._memory)
-        meter = self._runtime.meter
-        took = self._runtime.clock() - began
-        meter.observe(Metric.ADMISSION_SECONDS, took)
-        meter.inc(Metric.ADMISSIONS, result=_RESULTS[outcome.result])
+        clock = self._runtime.clock
+        began = clock()
+        view = self._view()
+        outcome = handle.recalled(body, view, self._memory)
+        if outcome is None:
+            outcome = handle.decided(body, view, self._runtime.wall(), self._memory)
+            self._count_once(outcome)
+        took = clock() - began
+        self._took(took)
+        self._ended[outcome.result](1)
         if outcome.ignored:
-            meter.inc(Metric.VALUES_IGNORED, outcome.ignored)
-        if outcome.choice is not None and outcome.choice.fresh and not outcome.dry_run:
-            meter.inc(Metric.MIX_CHOICES, capacity=outcome.choice.side.value)
-        if Note.REPLACEMENT in outcome.notes:
-            meter.inc(Metric.HINTS, result="given" if Note.HINTED in outcome.notes else "none")
+            self._runtime.meter.inc(Metric.VALUES_IGNORED, outcome.ignored)
         if outcome.result in _OURS:
-            meter.inc(Metric.INTERNAL_ERRORS)
+            self._runtime.meter.inc(Metric.INTERNAL_ERRORS)
             detail = outcome.error or outcome.result.sentence
             self._runtime.log.emit(Log.INTERNAL_ERROR, detail=detail, namespace=outcome.namespace)
         elif self._tells:
-            for found in admitted.fields(body, view, outcome, now):
+            for found in admitted.fields(body, view, outcome, self._runtime.wall()):
                 self._runtime.log.emit(Log.ADMITTED, seconds=round(took, 6), **found)
         return Answer(outcome.status, outcome.content_type, outcome.body)
+
+    def _count_once(self, outcome: Outcome) -> None:
+        """Of a pod with a choice or a move, which are never remembered."""
+        meter, choice = self._runtime.meter, outcome.choice
+        if choice is not None and choice.fresh and not outcome.dry_run:
+            meter.inc(Metric.MIX_CHOICES, capacity=choice.side.value)
+        if Note.REPLACEMENT in outcome.notes:
+            meter.inc(Metric.HINTS, result="given" if Note.HINTED in outcome.notes else "none")

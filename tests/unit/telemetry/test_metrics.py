@@ -54,6 +54,33 @@ def test_too_many_names_are_a_misuse() -> None:
         meter.Meter(strict=True).fill(Metric.NAMESPACE_SPOT_SHARE, {str(n): 0.0 for n in range(52)})
 
 
+def test_a_series_that_was_looked_up_once_counts_like_any_other() -> None:
+    numbers = meter.Meter(strict=True)
+    count, observe = (
+        numbers.counting(Metric.ADMISSIONS, result="patched"),
+        numbers.observing(Metric.ADMISSION_SECONDS),
+    )
+    for _ in range(2):
+        count(1)
+        observe(0.002)
+    numbers.inc(Metric.ADMISSIONS, result="patched")
+    numbers.observe(Metric.ADMISSION_SECONDS, 0.002)
+    assert numbers.read(Metric.ADMISSIONS, result="patched") == numbers.read(Metric.ADMISSION_SECONDS) == 3
+    assert b'spotshift_admission_seconds_bucket{le="0.0025"} 3.0' in numbers.render()[1]
+
+
+def test_no_series_of_another_kind_is_looked_up() -> None:
+    strict, lenient = meter.Meter(strict=True), meter.Meter(strict=False)
+    with pytest.raises(meter.MisuseError):
+        strict.counting(Metric.ADMISSION_SECONDS)
+    with pytest.raises(meter.MisuseError):
+        strict.observing(Metric.ADMISSIONS, result="patched")
+    before = lenient.render()[1]
+    lenient.counting(Metric.ADMISSION_SECONDS)(1)
+    lenient.observing(Metric.ADMISSIONS, result="patched")(1)
+    assert lenient.render()[1] == before, "in production it is counted nowhere"
+
+
 def test_every_set_is_used_and_does_not_hold_other() -> None:
     assert {source for metric in Metric for source in metric.value.labels.values()} == set(LABELS)
     assert all(metrics.OTHER not in values for values in LABELS.values())

@@ -95,6 +95,14 @@ def test_what_a_decision_depends_on_is_looked_at(body: bytes) -> None:
     answers(body, kept)
 
 
+def test_the_same_bytes_in_another_field_are_another_pod() -> None:
+    kept = Memory()
+    elsewhere = changed("spec", schedulerName="node-1")
+    assert answers(changed("spec", nodeName="node-1"), kept).result is Result.LEFT_ALONE
+    assert kept.recall(elsewhere, VIEW) is None
+    assert answers(elsewhere, kept).skips != answers(changed("spec", nodeName="node-1"), kept).skips
+
+
 def test_another_view_is_another_matter() -> None:
     kept = Memory()
     assert answers(building.body(POD), kept).result is Result.PATCHED
