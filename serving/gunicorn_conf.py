@@ -7,6 +7,7 @@ import asyncio
 import logging
 import os
 import ssl
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -26,7 +27,11 @@ PIECES_SECONDS: Final = 2.0
 PIECES_AT_MOST: Final = 32
 """Each piece is joined to those before it; whoever sends a body byte by byte must not make that expensive."""
 START_SECONDS: Final = 0.5
-"""How long the start of an answer is used again. Its date is a second old at most by then, and half of one more."""
+"""How long the start of an answer is used again; gunicorn makes its date once a second."""
+SWITCH_SECONDS: Final = 0.0005
+"""How long a thread that works may keep the interpreter from the one that answers. By default that is ten times as
+long, and every request waits for it while a watch has much to tell.
+"""
 SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - the heartbeat file of the worker, not data
 Compose = Callable[[], tuple[Application, ssl.SSLContext | None]]
 """Without a context it is served in plain text, if the server was made for that."""
@@ -257,6 +262,7 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
         """Called by gunicorn, which would wait for ever for a peer that does not say what it wants."""
         self.loop = peers.Loop(peers.Patience(silent=KEEPALIVE_SECONDS))
         asyncio.set_event_loop(self.loop)
+        sys.setswitchinterval(SWITCH_SECONDS)
 
     def handle_exit_signal(self) -> None:
         """SIGTERM."""

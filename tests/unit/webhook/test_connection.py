@@ -3,7 +3,8 @@
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable
+import sys
+from collections.abc import Awaitable, Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,7 @@ from gunicorn.glogging import Logger  # type: ignore[import-untyped]
 
 from serving import asgi, gunicorn_conf, lane
 from serving.asgi import Answer, Application
-from serving.gunicorn_conf import Connection
+from serving.gunicorn_conf import Connection, Worker
 from tests.unit.cluster.surroundings import World
 from tests.unit.webhook import building
 from webhook import server
@@ -306,3 +307,22 @@ def test_the_short_way_leads_to_the_handler_of_the_path() -> None:
         assert peer.parsed == 2, "each path was learnt once"
 
     talk(conversation, Application(handlers, body_limit=100, runtime=World().runtime))
+
+
+@pytest.fixture
+def switches() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    yield
+    sys.setswitchinterval(before)
+    asyncio.set_event_loop(None)
+
+
+@pytest.mark.usefixtures("switches")
+def test_a_thread_that_works_gives_way_to_requests_sooner_than_by_default() -> None:
+    """Threads of watches and views share the interpreter with the loop."""
+    before = sys.getswitchinterval()
+    worker = Worker.__new__(Worker)
+    worker._setup_event_loop()
+    worker.loop.close()
+    assert sys.getswitchinterval() == pytest.approx(gunicorn_conf.SWITCH_SECONDS)
+    assert sys.getswitchinterval() <= before / 5
