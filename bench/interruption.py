@@ -150,6 +150,7 @@ class Stage:
         bed.add_nodes(self.kube, made)
         lost, *others = [it["metadata"]["name"] for it in made]
         self._lay_out(namespace, others)
+        plane.await_leader(self.running)
         seen = Watched(self.sizes.apps, lost)
         seconds = int(self.sizes.watched) + 5
         threading.Thread(target=seen.follow, args=(self.running.api(), namespace, seconds), daemon=True).start()
@@ -205,15 +206,7 @@ def stage(sizes: Sizes) -> Iterator[Stage]:
     """Everything up; gone afterwards."""
     with plane.started(nodes=2) as started:
         install.install(started, tell=lambda _: None)
-        kube = started.api()
-        eventually(lambda: _leader(kube), timeout=60, what="a leader")
-        yield Stage(started, kube, sizes)
-
-
-def _leader(kube: Api) -> str:
-    """Who leads. The first to start waits for as long as a lease lasts: it cannot know that nobody led before."""
-    found: str = kube.get("leases", "spotshift-descheduler", SYSTEM)["spec"].get("holderIdentity", "")
-    return found
+        yield Stage(started, started.api(), sizes)
 
 
 def table(results: Sequence[Result]) -> str:

@@ -1,4 +1,4 @@
-"""A control plane for the time of a benchmark, in a folder of its own that goes with it."""
+"""A control plane for the time of a benchmark, in a folder of its own that goes with it, and who leads in it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from testbed import bed, binaries, progress
+from testbed import bed, binaries, figures, progress
 from testbed.bed import ControlPlane
+from testbed.waiting import eventually
+
+DESCHEDULER = "spotshift-descheduler"
 
 
 @contextmanager
@@ -24,3 +27,16 @@ def started(*, nodes: int = 0, spot: int = 0) -> Iterator[ControlPlane]:
             yield bed.up(home, found, nodes=nodes, spot=spot, owner=os.getpid())
         finally:
             bed.down(home)
+
+
+def await_leader(running: ControlPlane) -> None:
+    """Until a descheduler says of itself that it leads; before that nobody acts. The first ever to start waits for as
+    long as a lease lasts, for it cannot know that nobody led before, and so does who comes after one that was killed.
+    What the Lease says is not enough: it names a leader that was killed until the next one takes it.
+    """
+    eventually(
+        lambda: figures.measured(running, "spotshift_leader", DESCHEDULER),
+        until=lambda found: sum(found.values()) == 1,
+        timeout=60,
+        what="a leader",
+    )

@@ -78,6 +78,7 @@ class Stage:
             timeout=120,
             what="the pods",
         )
+        plane.await_leader(self.running)
         watched = Watched(kube, namespace, {"web": REPLICAS})
         watched.start()
         began = time.monotonic()

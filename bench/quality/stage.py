@@ -128,6 +128,7 @@ def stage(sizes: Sizes) -> Iterator[Stage]:
         install.install(started, tell=lambda _: None)
         made = Stage(started, kube, sizes)
         made.mode("observe")
+        plane.await_leader(started)
         yield made
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections import Counter
 from collections.abc import Iterator
@@ -11,10 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import urllib3
 import yaml
 
-from testbed import bed, install, kubelet, objects, pytest_plugin
+from testbed import bed, figures, install, objects, pytest_plugin
 from testbed.api import Api, Object
 from testbed.bed import ControlPlane
 from testbed.binaries import Binaries
@@ -160,11 +158,4 @@ class Scene:
 
     def measured(self, metric: str, deployment: str = "spotshift-descheduler") -> dict[str, float]:
         """A number of each process of a Deployment, over all labels."""
-        found = {}
-        for pod in kubelet.remembered(self.running):
-            for one in pod.processes:
-                if pod.deployment == deployment:
-                    text = urllib3.request("GET", f"http://127.0.0.1:{one.ports['probes']}/metrics").data.decode()
-                    numbers = re.findall(rf"^{re.escape(metric)}(?:{{.*}})? (\S+)$", text, re.MULTILINE)
-                    found[one.name] = sum(map(float, numbers))
-        return found
+        return figures.measured(self.running, metric, deployment)

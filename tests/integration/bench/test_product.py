@@ -3,16 +3,19 @@
 import json
 import os
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
+import psutil
 import pytest
 
-from bench import evictions, interruption, stopping, thrash, throughput
+from bench import evictions, interruption, plane, stopping, thrash, throughput
 from bench.webhook import contenders, review
-from testbed import bed, install, objects
+from testbed import audit, bed, figures, install, kubelet, objects, process
 from testbed.bed import ControlPlane
 from testbed.binaries import Binaries
 from testbed.pytest_plugin import Nodes
+from testbed.waiting import patient
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +33,8 @@ def test_nothing_is_evicted_where_nothing_fits(product: ControlPlane) -> None:
     stage = thrash.full(product)
     found = stage.play(thrash.OURS, seconds=thrash.INTERVAL_SECONDS + 1)
     assert (found.pods, found.evictions) == (thrash.REPLICAS, 0)
+    refused = figures.measured(product, "spotshift_refusals_total", plane.DESCHEDULER)
+    assert sum(refused.values()) >= thrash.REPLICAS, "somebody led, looked at each and left it where it was"
     assert f"| {thrash.OURS} | 0 |" in thrash.table([found])
 
 
@@ -43,8 +48,22 @@ def test_the_end_of_a_process_is_measured_and_it_runs_again(product: ControlPlan
     assert {name for name, pid in after.items() if pid != before[name]} == {"spotshift-descheduler-0.descheduler"}
 
 
+def crash(running: ControlPlane, deployment: str) -> None:
+    """All processes of a Deployment at once, which are started again as a kubelet would. The lease runs on."""
+    pods = [it for it in kubelet.remembered(running) if it.deployment == deployment]
+    names = {one.name for pod in pods for one in pod.processes}
+    ended = [child for name, child in process.running(running.home) if name in names]
+    for child in ended:
+        child.kill()
+    psutil.wait_procs(ended, timeout=10)
+    for pod in pods:
+        install.start(running, pod)
+
+
 def test_a_node_is_taken_away_and_what_was_lost_is_counted(product: ControlPlane) -> None:
+    """Also right after nobody led: it is measured how soon a leader acts, not how soon there is one."""
     kube, sizes = product.api(), interruption.Sizes({"web": 2, "one": 1}, notice=8, watched=9)
+    crash(product, plane.DESCHEDULER)
     others = [it["metadata"]["name"] for it in kube.list("nodes")]
     for name in others:  # so that all pods begin on the node that is taken away
         kube.patch("nodes", name, {"spec": {"unschedulable": True}})
@@ -52,7 +71,14 @@ def test_a_node_is_taken_away_and_what_was_lost_is_counted(product: ControlPlane
     for name in others:
         kube.patch("nodes", name, {"spec": {"unschedulable": None}})
     assert (found.variant, found.pods) == (interruption.OURS, 3)
+    lost = f"bench-{interruption.OURS}-0"
+    noticed = [
+        it.at for it in audit.requests(product.layout.audit_log, "admin") if (it.verb, it.name) == ("patch", lost)
+    ]
+    lease = kube.get("leases", plane.DESCHEDULER, interruption.SYSTEM)
+    assert datetime.fromisoformat(lease["spec"]["acquireTime"]) < max(noticed), "there was a leader by then"
     assert found.first_eviction is not None
+    assert found.first_eviction < patient(1), "by the event: a pass comes every half minute only"
     assert found.lost > 0, "pods need five seconds to start, and some had to go before"
     assert 2 <= evictions.rate(evictions.carried_out(product))["evictions"] <= 3
 
