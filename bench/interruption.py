@@ -149,7 +149,7 @@ class Stage:
         made = [objects.node(f"{namespace}-{number}", spot=True, cpu="16") for number in range(5)]
         bed.add_nodes(self.kube, made)
         lost, *others = [it["metadata"]["name"] for it in made]
-        self._lay_out(namespace, others)
+        self._lay_out(namespace, lost)
         plane.await_leader(self.running)
         seen = Watched(self.sizes.apps, lost)
         seconds = int(self.sizes.watched) + 5
@@ -176,7 +176,11 @@ class Stage:
         policy = peer.profile("RemovePodsViolatingNodeTaints", {}, kind="deschedule")
         return peer.running(self.running, policy, interval_seconds=PEER_INTERVAL_SECONDS)
 
-    def _lay_out(self, namespace: str, others: Sequence[str]) -> None:
+    def _lay_out(self, namespace: str, lost: str) -> None:
+        """All pods begin on the node that goes, whoever plays: what the webhook prefers while it acts, and the
+        scheduler while it does not, would be two different scenes.
+        """
+        others = [it["metadata"]["name"] for it in self.kube.list("nodes") if it["metadata"]["name"] != lost]
         for name in others:
             self.kube.patch("nodes", name, {"spec": {"unschedulable": True}})
         for app, replicas in self.sizes.apps.items():
@@ -191,6 +195,11 @@ class Stage:
         )
         for name in others:
             self.kube.patch("nodes", name, {"spec": {"unschedulable": None}})
+        eventually(  # the taint goes a moment after the cordon, and until then the node is no target
+            lambda: [it["metadata"]["name"] for it in self.kube.list("nodes") if it["spec"].get("taints")],
+            until=lambda closed: not closed,
+            what="all nodes to be open",
+        )
 
 
 def _beside(run: Callable[[], object]) -> None:

@@ -48,6 +48,13 @@ def test_the_end_of_a_process_is_measured_and_it_runs_again(product: ControlPlan
     assert {name for name, pid in after.items() if pid != before[name]} == {"spotshift-descheduler-0.descheduler"}
 
 
+def test_all_pods_begin_on_the_node_that_goes_also_where_nobody_acts(product: ControlPlane) -> None:
+    """Other nodes have room, and without the webhook the scheduler would put most pods there."""
+    sizes = interruption.Sizes({"web": 3, "one": 1}, notice=1, watched=2)
+    found = interruption.Stage(product, product.api(), sizes).play(interruption.NOTHING)
+    assert (found.first_eviction, found.worst) == (None, 4)
+
+
 def crash(running: ControlPlane, deployment: str) -> None:
     """All processes of a Deployment at once, which are started again as a kubelet would. The lease runs on."""
     pods = [it for it in kubelet.remembered(running) if it.deployment == deployment]
@@ -64,12 +71,7 @@ def test_a_node_is_taken_away_and_what_was_lost_is_counted(product: ControlPlane
     """Also right after nobody led: it is measured how soon a leader acts, not how soon there is one."""
     kube, sizes = product.api(), interruption.Sizes({"web": 2, "one": 1}, notice=8, watched=9)
     crash(product, plane.DESCHEDULER)
-    others = [it["metadata"]["name"] for it in kube.list("nodes")]
-    for name in others:  # so that all pods begin on the node that is taken away
-        kube.patch("nodes", name, {"spec": {"unschedulable": True}})
     found = interruption.Stage(product, kube, sizes).play(interruption.OURS)
-    for name in others:
-        kube.patch("nodes", name, {"spec": {"unschedulable": None}})
     assert (found.variant, found.pods) == (interruption.OURS, 3)
     lost = f"bench-{interruption.OURS}-0"
     noticed = [
