@@ -18,7 +18,8 @@ from cluster.resources import PODMIGRATIONS
 
 AGENT: Final = "kubectl-spotshift"
 NOT_INSTALLED: Final = (
-    "this cluster knows no PodMigrations: spotshift is not installed in it; kubectl apply -k manifests/base does that"
+    "this cluster knows no PodMigrations: spotshift is not installed in it; "
+    "kubectl apply -k manifests/overlays/production does that"
 )
 
 

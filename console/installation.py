@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from cluster import errors
+from cluster import election, errors
 from cluster.client import Client
 from cluster.meta import ObjectMeta, Part
 from cluster.objects import Lease
@@ -49,6 +49,8 @@ class InForce:
     """Where the emergency stop stands, if it is set."""
     unknown: str = ""
     """Why they could not be read; then the defaults stand in."""
+    absent: str = ""
+    """The ConfigMap that is not there; then the defaults stand in, and a running process keeps what it has read."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -71,7 +73,15 @@ class Leader:
 
     def leads(self, now: datetime) -> bool:
         """Whether it was renewed in time, by our clock and with a lease more for clocks that differ."""
-        return bool(self.holder) and self.renewed is not None and now - self.renewed <= 2 * self.lasts
+        return bool(self.holder) and self._recent(now)
+
+    def awaited(self, now: datetime) -> bool:
+        """Whether it is a new lease, which nobody has held and somebody takes when it is as old as it lasts."""
+        handed_back = self.lasts == timedelta(seconds=election.RELEASED_SECONDS)
+        return not self.holder and not handed_back and self._recent(now)
+
+    def _recent(self, now: datetime) -> bool:
+        return self.renewed is not None and now - self.renewed <= 2 * self.lasts
 
 
 def settings(client: Client, namespace: str, file: Path | None = None) -> InForce:
@@ -82,7 +92,7 @@ def settings(client: Client, namespace: str, file: Path | None = None) -> InForc
     try:
         found = client.get(CONFIGMAPS, names.SETTINGS, namespace=namespace, type=ConfigMap)
     except errors.NotFound:
-        return InForce(Settings(), f"the defaults, for there is no {where}")
+        return InForce(Settings(), f"the defaults, for there is no {where}", absent=where)
     except errors.Forbidden as denied:
         return InForce(Settings(), "the defaults", unknown=f"{where} cannot be read: {denied.message}")
     try:

@@ -18,11 +18,13 @@ from cluster.store import Delta, Kind
 from console import ages, door, following, installation, progress
 from console.door import Unusable
 from console.ending import Ending
+from console.installation import InForce, Leader
 from console.session import Session
 from console.views import drains
 from policy import keys, values
 from policy.keys import Keys
 from policy.mistakes import names_like
+from policy.settings import Mode
 
 MANAGER: Final = door.AGENT
 
@@ -38,6 +40,7 @@ def run(session: Session) -> Ending:
         session.warn(line)
     ours = keys.under(in_force.settings.label_prefix)
     found = _nodes(session)
+    _warn(session, in_force, found, ours)
     match options.action:
         case "start":
             return _start(session, found, ours)
@@ -46,6 +49,23 @@ def run(session: Session) -> Ending:
         case _:
             _status(session, found, ours)
             return Ending.INCOMPLETE if in_force.mistakes else Ending.DONE
+
+
+def _warn(session: Session, in_force: InForce, found: Sequence[Node], ours: Keys) -> None:
+    """What keeps a drain from beginning, where one is asked for or waits; as far as one may see it."""
+    waits = (drain.stage == drains.Asked.REQUESTED for drain in (drains.read(it, ours) for it in found) if drain)
+    if session.options.action != "start" and not (session.options.action == "status" and any(waits)):
+        return
+    client = session.door.client
+    leader = installation.leader(client, session.options.system_namespace)
+    if not door.is_installed(client):
+        session.warn("spotshift is not installed in this cluster: no node is drained before it is")
+    elif in_force.stopped:
+        session.warn(f"no node is drained while the emergency stop is set: {in_force.stopped}")
+    elif in_force.settings.mode is Mode.OBSERVE:
+        session.warn("the mode is observe: no node is drained")
+    elif isinstance(leader, Leader) and not leader.leads(session.now):
+        session.warn("no descheduler leads at the moment; a drain begins when one does")
 
 
 def _nodes(session: Session) -> list[Node]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from descheduler.tables import Table
 
 Plain = dict[str, Any]
+
+APPLY: Final = "kubectl apply -k manifests/overlays/production, or what else it was installed from"
+"""Never the base by itself: it would put its own settings in the place of those in force."""
 
 
 class Level(StrEnum):

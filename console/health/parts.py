@@ -12,12 +12,11 @@ from cluster.meta import Condition, ObjectMeta, Part
 from cluster.objects import PartialObjectMetadata
 from cluster.resources import CRDS, DEPLOYMENTS, PODMIGRATIONS, VALIDATINGADMISSIONPOLICIES
 from console import ages, installation
-from console.health.finding import Finding, Level
+from console.health.finding import APPLY, Finding, Level
 from console.installation import InForce, Leader
 from policy import keys, names
 from policy.settings import Mode
 
-APPLY: Final = "kubectl apply -k manifests/base"
 CRD: Final = f"{PODMIGRATIONS.plural}.{PODMIGRATIONS.group}"
 POLICIES: Final = (
     "spotshift-podmigrations",
@@ -114,7 +113,10 @@ def settings(in_force: InForce, namespace: str) -> Iterator[Finding]:
     edit = f"kubectl -n {namespace} edit configmap {names.SETTINGS}"
     advice = f"{edit}; docs/configuration.md has every setting"
     yield from (Finding("settings", Level.FAILED, mistake, advice) for mistake in in_force.mistakes)
-    if not in_force.mistakes:
+    if in_force.absent:
+        told = f"there is no {in_force.absent}: what runs keeps the settings it has read, and nothing new can start"
+        yield Finding("settings", Level.FAILED, told, APPLY)
+    elif not in_force.mistakes:
         yield Finding("settings", Level.OK, f"valid: {in_force.source}")
     if in_force.stopped:
         key = keys.under(in_force.settings.label_prefix).emergency_stop
@@ -134,6 +136,10 @@ def leader(client: Client, namespace: str, in_force: InForce, now: datetime) -> 
     if isinstance(found, str):
         level = Level.UNKNOWN if "cannot be read" in found else Level.FAILED
         yield Finding("leader", level, found, advice)
+        return
+    if found.awaited(now):
+        told = f"nobody leads yet: a new lease is taken when it is {ages.length(found.lasts)} old"
+        yield Finding("leader", Level.WARNING, told, "ask again in a moment")
         return
     if not found.leads(now):
         told = "nobody leads" if not found.holder else f"{found.holder} last renewed {_ago(found.renewed, now)} ago"

@@ -14,7 +14,7 @@ from cluster import errors
 from cluster.client import Client
 from cluster.meta import Part
 from cluster.resources import SELFSUBJECTACCESSREVIEWS, SUBJECTACCESSREVIEWS
-from console.health.finding import Finding, Level
+from console.health.finding import APPLY, Finding, Level
 from policy import names
 
 AT_ONCE: Final = 8
@@ -108,7 +108,7 @@ def of_processes(client: Client, namespace: str) -> Iterator[Finding]:
             continue
         if missing:
             text = f"{account} may not: {', '.join(map(str, missing))}"
-            yield Finding("rights", Level.FAILED, text, "kubectl apply -k manifests/base brings its roles")
+            yield Finding("rights", Level.FAILED, text, f"{APPLY}: that brings its roles")
         else:
             yield Finding("rights", Level.OK, f"{account} may do all {len(wanted)} things it has to")
 

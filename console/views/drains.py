@@ -116,7 +116,7 @@ def pages(found: Iterable[Drain], now: datetime, *, wide: bool) -> Iterator[Tabl
         yield Table("No node is in maintenance")
         return
     rows = tuple(
-        (it.node, str(it.stage), _progress(it), str(it.left), ages.between(it.since, now), _left(it, now))
+        (it.node, str(it.stage), _progress(it), _pods(it), ages.between(it.since, now), _left(it, now))
         for it in drains
     )
     yield Table("", ("NODE", "STAGE", "PROGRESS", "LEFT", "SINCE", "DEADLINE"), rows)
@@ -127,6 +127,11 @@ def pages(found: Iterable[Drain], now: datetime, *, wide: bool) -> Iterator[Tabl
 
 def _progress(drain: Drain) -> str:
     return f"{drain.done}/{drain.total}" if drain.total else "-"
+
+
+def _pods(drain: Drain) -> str:
+    """Nobody has counted them on a node that nobody has taken up."""
+    return "-" if drain.stage == Asked.REQUESTED else str(drain.left)
 
 
 def _left(drain: Drain, now: datetime) -> str:

@@ -50,6 +50,7 @@ def _leader(look: Look) -> Plain:
     return {
         "holder": found.holder or None,
         "leads": found.leads(look.now),
+        "awaited": found.awaited(look.now),
         "since": ages.stamp(found.since),
         "renewedAt": ages.stamp(found.renewed),
         "transitions": found.transitions,
@@ -200,6 +201,8 @@ def leader_text(leader: Plain, now: datetime) -> str:
     """Who leads, and since when."""
     if "unknown" in leader:
         return f"unknown: {leader['unknown']}"
+    if leader["awaited"]:
+        return f"nobody yet: the lease is new, for {_ago(leader['renewedAt'], now)}, and is taken after a moment"
     if not leader["holder"]:
         return "nobody: the last one handed the lease back"
     if not leader["leads"]:

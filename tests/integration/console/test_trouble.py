@@ -36,7 +36,7 @@ def test_before_the_installation(installed: Installed, name: str) -> None:
     assert (done.returncode, done.stderr[: len(BEFORE[name][1])]) == BEFORE[name], done.stderr
     if name == "check":
         assert "there is no CustomResourceDefinition podmigrations.spotshift.dev" in done.stdout
-        assert "kubectl apply -k manifests/base" in done.stdout
+        assert "kubectl apply -k manifests/overlays/production" in done.stdout
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,10 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "descheduler" / "cluster.json"
 PASS = LastPass(NOW - timedelta(seconds=8), 0.012, 2, 5, "enforce")
 
 
-def leader(*, holder: str = "a-1", renewed: float = 3, last: LastPass | None = PASS) -> Leader:
+def leader(*, holder: str = "a-1", renewed: float = 3, lasts: float = 15, last: LastPass | None = PASS) -> Leader:
     """One that was renewed so many seconds ago."""
     since = NOW - timedelta(hours=5)
-    return Leader(holder, since, NOW - timedelta(seconds=renewed), timedelta(seconds=15), 2, last)
+    return Leader(holder, since, NOW - timedelta(seconds=renewed), timedelta(seconds=lasts), 2, last)
 
 
 def golden(settings: Settings | None = None, **more: Any) -> Look:

@@ -146,3 +146,42 @@ def test_how_a_drain_ends(nodes: tuple[dict[str, Any], ...], wanted: tuple[Endin
         ended, out, _ = run(api, "maintenance", "start", *names, "--wait", "--timeout", limit)
         assert (ended, wanted[1] in out, wanted[2] in out) == (wanted[0], True, True), out
         assert ("Left on a:" in out) == bool(OURS.maintenance_remaining in nodes[0]["metadata"]["annotations"])
+
+
+REQUESTED = {"metadata": {"name": "a", "uid": "n", "labels": {OURS.maintenance: "true"}}, "spec": {}, "status": {}}
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/spotshift-system/leases/spotshift-descheduler"
+HOLDING: dict[str, tuple[str, dict[str, Answer], str]] = {
+    "observing": (f"{HEAD}mode: observe\n", {}, "the mode is observe: no node is drained"),
+    "not installed": (
+        HEAD,
+        {"/apis/spotshift.dev/v1alpha1/podmigrations": status(404, "NotFound")},
+        "spotshift is not installed in this cluster: no node is drained before it is",
+    ),
+    "nobody leads": (
+        HEAD,
+        {LEASE: Answer(body={"metadata": {"name": "spotshift-descheduler"}, "spec": {"holderIdentity": ""}})},
+        "no descheduler leads at the moment; a drain begins when one does",
+    ),
+}
+
+
+@pytest.mark.parametrize("action", ["start", "status"])
+@pytest.mark.parametrize(("settings", "answers", "told"), HOLDING.values(), ids=HOLDING.keys())
+def test_what_keeps_a_drain_from_beginning_is_told(
+    action: str, settings: str, answers: dict[str, Answer], told: str
+) -> None:
+    usual = cluster(settings)
+    given = {"/api/v1/nodes/a": Answer(body=REQUESTED), **answers}
+    with fake_api.running() as api:
+        api.script = lambda seen: given[seen.path] if seen.path in given else usual(seen)
+        ended, out, err = run(api, "maintenance", action, "a")
+        assert (ended, err) == (Ending.DONE, f"warning: {told}\n")
+    assert action == "start" or out.splitlines()[1].split() == ["a", "requested", "-", "-", "-", "-"]
+
+
+def test_a_drain_that_goes_on_is_not_warned_of() -> None:
+    usual = cluster(f"{HEAD}mode: observe\n")
+    given = {"/api/v1/nodes/a": Answer(body=drained("a"))}
+    with fake_api.running() as api:
+        api.script = lambda seen: given[seen.path] if seen.path in given else usual(seen)
+        assert run(api, "maintenance", "status", "a")[2] == ""

@@ -219,7 +219,12 @@ def line(look: Look, what: str) -> str:
 STOPPED = InForce(Settings(), "x", stopped="emergency-stop on ConfigMap a/b")
 LINES: dict[str, tuple[Look, str, str]] = {
     "a leader": (looks.of(), "leader", "a-1, for 5h"),
-    "handed back": (looks.of(leader=looks.leader(holder="")), "leader", "nobody: the last one handed the lease back"),
+    "handed back": (
+        looks.of(leader=looks.leader(holder="", lasts=1)),
+        "leader",
+        "nobody: the last one handed the lease back",
+    ),
+    "new": (looks.of(leader=looks.leader(holder="")), "leader", "nobody yet: the lease is new, for 3s, and is taken"),
     "silent": (
         looks.of(leader=looks.leader(renewed=300)),
         "leader",

@@ -1,0 +1,45 @@
+"""What `check` says about the settings and the leader, from scripted answers."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from console import installation
+from console.health import parts
+from console.health.finding import Level
+from console.installation import InForce
+from policy.settings import Settings
+from tests.unit.cluster import fake_api
+from tests.unit.cluster.fake_api import Answer, status
+
+NOW = datetime(2026, 11, 16, 6, tzinfo=UTC)
+SYSTEM = "spotshift-system"
+LEASES: dict[str, tuple[str, int, float, Level, str]] = {
+    "held": ("a-1", 15, 3, Level.OK, "a-1 leads, renewed 3s ago"),
+    "silent": ("a-1", 15, 31, Level.FAILED, "a-1 last renewed 31s ago"),
+    "new": ("", 15, 3, Level.WARNING, "nobody leads yet: a new lease is taken when it is 15s old"),
+    "new for too long": ("", 15, 31, Level.FAILED, "nobody leads"),
+    "handed back": ("", 1, 1, Level.FAILED, "nobody leads"),
+}
+
+
+@pytest.mark.parametrize(("holder", "lasts", "age", "level", "text"), LEASES.values(), ids=LEASES.keys())
+def test_the_leader(holder: str, lasts: int, age: float, level: Level, text: str) -> None:
+    """A fresh installation is not called broken while its first leader waits one lease."""
+    renewed = (NOW - timedelta(seconds=age)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    spec = {"holderIdentity": holder, "leaseDurationSeconds": lasts, "renewTime": renewed}
+    with fake_api.running() as api:
+        api.script = lambda _: Answer(body={"metadata": {"name": "spotshift-descheduler"}, "spec": spec})
+        client = api.client(rate_limit=None)
+        first = next(iter(parts.leader(client, SYSTEM, InForce(Settings(), "here"), NOW)))
+    assert (first.level, first.text) == (level, text)
+
+
+def test_settings_that_are_gone_are_not_called_valid() -> None:
+    with fake_api.running() as api:
+        api.script = lambda _: status(404, "NotFound")
+        in_force = installation.settings(api.client(rate_limit=None), SYSTEM)
+    first = next(iter(parts.settings(in_force, SYSTEM)))
+    assert first.level is Level.FAILED
+    assert first.text.startswith(f"there is no ConfigMap {SYSTEM}/spotshift-settings: ")
+    assert "manifests/overlays/production" in first.advice
