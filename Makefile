@@ -120,6 +120,7 @@ kind-load: image  ## Build the image and bring it into a kind cluster (KIND_CLUS
 	kind load docker-image $(IMAGE) --name $(KIND_CLUSTER)
 
 uninstall: $(READY)  ## Take the product off the current cluster of kubectl: end moves, take back every mark, delete (OVERLAY=).
+	@$(KUBECTL) kustomize manifests/overlays/$(OVERLAY) > /dev/null  # before anything is taken back
 	$(PY) -m descheduler cleanup
 	$(KUBECTL) delete -k manifests/overlays/$(OVERLAY) --ignore-not-found
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -30,6 +30,9 @@ from policy.mistakes import InvalidSettings
 from policy.settings import Mode, Settings
 from telemetry import logs
 from telemetry.meter import Meter
+
+INTERRUPTED: Final = 130
+"""As a shell says it of a program that Ctrl-C ended."""
 
 
 def main(options: argparse.Namespace) -> int:
@@ -48,6 +51,9 @@ def main(options: argparse.Namespace) -> int:
         return _failed(f"the cluster at {connection.server} does not answer: {gone.message}")
     except errors.ApiError as refused:
         return _failed(f"the cluster at {connection.server} refused: {refused}")
+    except KeyboardInterrupt:
+        _failed("interrupted in the middle; run this again, it goes on from there")
+        return INTERRUPTED
     finally:
         client.close()
 

@@ -1,10 +1,16 @@
 """The steps of an uninstall against scripted answers, with a clock that moves only when somebody rests."""
 
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from descheduler import clearing
 from descheduler.clearing import Cleanup
@@ -161,3 +167,42 @@ def test_what_is_not_there_is_not_missed(scene: Scene) -> None:
     cleanup.remove_made()
     assert scene.told == []
     assert len(scene.sent("DELETE")) == 1 + len(clearing.MADE)
+
+
+def test_who_interrupts_it_is_told_to_run_it_again(tmp_path: Path) -> None:
+    """The program itself, at the moment at which it waits for moves."""
+    with fake_api.running() as api:
+        api.script = lambda seen: (
+            status(404, "NotFound")
+            if seen.path.rpartition("/")[2].startswith("spotshift-")
+            else Answer(body={"kind": "List", "metadata": {"resourceVersion": "9"}, "items": []})
+        )
+        config = tmp_path / "kubeconfig"
+        config.write_text(yaml.safe_dump(_kubeconfig(api.url)))
+        with subprocess.Popen(
+            [sys.executable, "-m", "descheduler", "cleanup"],
+            cwd=Path(__file__).parents[3],
+            env={**os.environ, "KUBECONFIG": str(config)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as child:
+            assert child.stdout is not None
+            assert "moves under way: 0\n" in iter(child.stdout.readline, "")
+            child.send_signal(signal.SIGINT)
+            _, complaint = child.communicate(timeout=20)
+    assert (child.returncode, complaint) == (
+        130,
+        "error: interrupted in the middle; run this again, it goes on from there\n",
+    )
+
+
+def _kubeconfig(server: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "it", "cluster": {"server": server}}],
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+        "users": [{"name": "it", "user": {}}],
+        "current-context": "it",
+    }

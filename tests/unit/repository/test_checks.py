@@ -1,5 +1,6 @@
 """The checks check: a broken import contract and a skipped test make their commands fail."""
 
+import os
 import re
 import shutil
 import signal
@@ -165,6 +166,21 @@ def test_make_lists_every_target_with_a_sentence() -> None:
     assert phony is not None
     assert set(listed) == set(phony[1].split())
     assert all(sentence[0].isupper() and sentence.endswith(".") for sentence in listed.values())
+
+
+def test_nothing_is_taken_back_before_the_overlay_is_known(tmp_path: Path) -> None:
+    """`make uninstall` with a mistyped OVERLAY= would stop the product first and then fail."""
+    settings = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    done = subprocess.run(
+        ["make", "-o", ".venv/.ready", "uninstall", "OVERLAY=nowhere", "KUBECTL=false"],
+        cwd=ROOT,
+        env={**settings, "HOME": str(tmp_path), "KUBECONFIG": str(tmp_path / "none")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "cleanup" not in done.stdout
 
 
 def test_ci_runs_the_test_command_of_the_readme() -> None:
