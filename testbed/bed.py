@@ -131,7 +131,7 @@ def attach(home: Path) -> ControlPlane:
     home = home.resolve()
     state = folder.read_state(home)
     if state is None:
-        raise Refused(f"no test bed in {home}; start one with `python -m testbed up --dir {home}`")
+        raise Refused(f"no test bed in {home}; start one with `make up`, elsewhere with `make up DIR=...`")
     paths = {name: Path(path) for name, path in state["binaries"].items()}
     return ControlPlane(home, state["ports"], paths)
 
@@ -271,7 +271,7 @@ def _clear_leftovers(home: Path) -> None:
     if running:
         raise Refused(
             f"a test bed is already running in {home} (apiserver pid {running.status()['kube-apiserver']}); "
-            f"stop it with `python -m testbed down --dir {home}` or choose another --dir"
+            "stop it with `make down` (the same DIR=), or choose another with DIR= or --dir"
         )
     _stop_all(home)
     folder.empty(home)

@@ -143,9 +143,11 @@ def _kube_proxy(options: argparse.Namespace) -> int:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    from testbed import demo
+    from testbed import demo, picture
 
-    return demo.run(_binaries(), console=Console(highlight=False), pause_seconds=options.pause)
+    # A file has no width of its own, and rich would take 80 columns for it.
+    columns = None if sys.stdout.isatty() or "COLUMNS" in os.environ else picture.WIDE
+    return demo.run(_binaries(), console=Console(highlight=False, width=columns), pause_seconds=options.pause)
 
 
 def _rights(options: argparse.Namespace) -> int:

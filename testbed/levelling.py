@@ -33,7 +33,7 @@ def play(client: Api, console: Console) -> int:
     before = _counts(nodes, pods)
     console.print(f"Created deployment/{PILE} while all nodes but {full} were cordoned; now they are not.")
     if not console.is_terminal:
-        console.print(picture.draw(nodes, pods, (PILE,)))
+        console.print(picture.draw(nodes, pods, (PILE,), console.width))
     settings.apply(client, enabledStrategies=["LoadBalancing"])
     console.print("The descheduler may move young pods from now on, and looks every second.")
     seen = watch(client, console, (PILE,), lambda pods: _done(client, nodes, pods, full, everything))

@@ -12,6 +12,8 @@ from testbed.api import Object
 from testbed.objects import CAPACITY, ZONE
 
 POD_CPU_MILLIS, NODE_CPU_MILLIS = 250, 4000
+WIDE = 100
+"""Columns at which there is room for everything. A usual terminal has 80; a number cut off tells nothing."""
 
 
 def percent(pods: int) -> int:
@@ -19,8 +21,9 @@ def percent(pods: int) -> int:
     return pods * POD_CPU_MILLIS * 100 // NODE_CPU_MILLIS
 
 
-def draw(nodes: Sequence[Object], pods: Sequence[Object], apps: Sequence[str]) -> Group:
+def draw(nodes: Sequence[Object], pods: Sequence[Object], apps: Sequence[str], columns: int = WIDE) -> Group:
     """Nodes with their load and pods: ● is Ready, ○ is on its way."""
+    bar_width = 20 if columns >= WIDE else 12
     table = Table(title="nodes and their pods", title_justify="left")
     for heading in ("node", "capacity", "zone", "cpu requested", *apps):
         table.add_column(heading, no_wrap=True)
@@ -28,7 +31,7 @@ def draw(nodes: Sequence[Object], pods: Sequence[Object], apps: Sequence[str]) -
         labels: Mapping[str, str] = node["metadata"]["labels"]
         name = node["metadata"]["name"]
         here = [pod for pod in pods if pod["spec"].get("nodeName") == name]
-        bar = ProgressBar(total=NODE_CPU_MILLIS, completed=len(here) * POD_CPU_MILLIS, width=20)
+        bar = ProgressBar(total=NODE_CPU_MILLIS, completed=len(here) * POD_CPU_MILLIS, width=bar_width)
         load = Table.grid(padding=(0, 1))
         load.add_row(bar, f"{percent(len(here)):>3} %")
         style = "yellow" if labels[CAPACITY] == "spot" else "cyan"

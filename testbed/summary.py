@@ -48,7 +48,8 @@ def table(found: Sequence[Move]) -> Table:
     """A row for each strategy that moved something, and one for all."""
     made = Table(title="what was moved", title_justify="left")
     for heading in ("strategy", "moves", "on target", "elsewhere", "called off", "failed", "median"):
-        made.add_column(heading, justify="left" if heading == "strategy" else "right", no_wrap=True)
+        first = heading == "strategy"
+        made.add_column(heading, justify="left" if first else "right", no_wrap=first)
     names = list(dict.fromkeys(it.strategy for it in found))
     for name in names:
         made.add_row(name, *_figures([it for it in found if it.strategy == name]))

@@ -51,12 +51,12 @@ def watch(
             nodes, pods = client.list("nodes"), client.list("pods", "default")
             reached = done(pods)
             if live_view is not None:
-                live_view.update(picture.draw(nodes, pods, apps))
+                live_view.update(picture.draw(nodes, pods, apps, console.width))
             if reached or time.monotonic() - began > timeout_seconds:
                 break
             time.sleep(POLL_SECONDS)
     if live_view is None and keep:
-        console.print(picture.draw(nodes, pods, apps))
+        console.print(picture.draw(nodes, pods, apps, console.width))
     return Seen(reached, pods, time.monotonic() - began)
 
 

@@ -68,3 +68,11 @@ def test_nothing_was_moved() -> None:
     printed = io.StringIO()
     Console(file=printed, width=120).print(summary.table([]))
     assert "all" in printed.getvalue()
+
+
+def test_nothing_is_cut_off_on_a_usual_terminal() -> None:
+    moves = [Move("SpotInterruption", "Evict", "Completed", on_target=True, seconds=120.0)] * 72
+    printed = io.StringIO()
+    Console(file=printed, width=80).print(summary.table(moves))
+    assert "…" not in printed.getvalue()
+    assert {"target", "elsewhere", "called", "median", "120"} <= set(printed.getvalue().replace("┃", " ").split())

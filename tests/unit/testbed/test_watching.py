@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from rich.console import Console
 
-from testbed import objects, watching
+from testbed import objects, picture, watching
 from testbed.api import Object
 
 
@@ -72,3 +72,14 @@ def test_two_are_wanted(pods: Sequence[Object], expected: bool) -> None:
 def test_pods_by_node() -> None:
     pods = [pod("a", node="n"), pod("b", node="m"), objects.pod("waits")]
     assert [it["metadata"]["name"] for it in watching.on(["n"], pods)] == ["a"]
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_nothing_is_cut_off(columns: int) -> None:
+    """The fullest picture of the demo: what is on a node is told in numbers, also on a usual terminal."""
+    nodes = [objects.node(f"on-demand-{index}") for index in range(3)]
+    pods = [pod(f"web-{index}", node="on-demand-0") for index in range(10)]
+    out = io.StringIO()
+    Console(file=out, width=columns).print(picture.draw(nodes, pods, ("web", "pile"), columns))
+    assert "…" not in out.getvalue()
+    assert "●●●●●●●●●● 10" in out.getvalue()
