@@ -7,7 +7,9 @@ answered with 500 and counted; every caller of ours goes on without us then.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from cluster.runtime import Runtime
 from telemetry.catalogue import Log
@@ -27,7 +29,7 @@ DISCARDED: Final = 4
 """How many times the limit of a body is read and thrown away before the connection is closed on it."""
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True, gc=False):
     """What goes back over HTTP."""
 
     status: int

@@ -107,8 +107,7 @@ class Starts:
         if now - self._since >= START_SECONDS:
             self._known.clear()
             self._since = now
-        status, content_type, body = answer
-        key = status, content_type, len(body)
+        key = answer.status, answer.content_type, len(answer.body)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = connection.start_of(answer)

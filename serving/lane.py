@@ -10,6 +10,8 @@ Nothing here reads a body.
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+import msgspec
+
 END: Final = b"\r\n\r\n"
 LENGTH: Final = b"\r\nContent-Length: "
 """As a line of its own: no value can hold a line break, so this is never a part of one."""
@@ -21,7 +23,7 @@ REMEMBERED: Final = 64
 _DIGITS: Final = 6
 
 
-class Cut(NamedTuple):
+class Cut(msgspec.Struct, frozen=True, gc=False):
     """A request whose head is known, cut out of what was received."""
 
     first: int
