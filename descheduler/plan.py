@@ -102,7 +102,7 @@ class _Planner:
         self._planned = {it.pod.metadata.key for it in begun}
         self._second_look: list[_Stuck] = []
         self._refused: dict[tuple[Key, str], Refusal] = {}
-        self._going: dict[str, list[Pod]] = {}
+        self._going: dict[str, dict[Key, Pod]] = {}
         """By node: pods that leave without this plan deciding anything more."""
         self.moves: list[Move] = []
         self.proposals = 0
@@ -169,7 +169,7 @@ class _Planner:
         if reasons or not isinstance(mode, Mode):
             self._refuse(active, pod, reasons)
             if all(reason.code in PASSING or (waits and reason in question.budget) for reason in reasons):
-                self._leavers(pod.node_name).append(pod)
+                self._leavers(pod.node_name)[pod.metadata.key] = pod
             return
         ledger.picture.take(pod)
         found = desk.search.target(proposal)
@@ -202,7 +202,7 @@ class _Planner:
         move under way has ended. Moving smaller pods in their place would only make it more moves.
         """
         gone = picture.departed.get(node, ())
-        going = [pod for pod in self._leavers(node) if pod.metadata.key not in gone]
+        going = [pod for key, pod in self._leavers(node).items() if key not in gone]
         for pod in going:
             picture.take(pod)
         reached = aim.reached(picture)
@@ -210,12 +210,13 @@ class _Planner:
             picture.untake(pod)
         return reached
 
-    def _leavers(self, node: str) -> list[Pod]:
+    def _leavers(self, node: str) -> dict[Key, Pod]:
         known = self._going.get(node)
         if known is None:
             found = self._state.nodes.get(node)
             pods = found.pods.values() if found is not None else ()
-            known = self._going[node] = [pod for pod in pods if pod.metadata.deletion_timestamp is not None]
+            ending = (pod for pod in pods if pod.metadata.deletion_timestamp is not None)
+            known = self._going[node] = {pod.metadata.key: pod for pod in ending}
         return known
 
     def _refuse(self, active: Active, pod: Pod, reasons: tuple[Reason, ...]) -> None:

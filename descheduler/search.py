@@ -76,6 +76,8 @@ class Search:
             if found is not None:
                 return found
         reason = self._reason(pod, tiers, aim)
+        if not proposal.tiers and reason.code is Code.NO_IMPROVEMENT and reason is not MORE_UNEVEN:
+            reason = self._narrowed(reason, tiers)
         alike = None if aim is None or reason.code is Code.NO_NODE_FITS else aim.alike()
         if reason.code is Code.NO_NODE_FITS or alike is not None:
             stuck = _Stuck(self._ledger.booked, pod.node_name, reason)
@@ -109,6 +111,14 @@ class Search:
                 objection = None if aim is None else aim.objection(self._ledger.picture, pod, fitting)
                 return objection or MORE_UNEVEN
         return Reason(Code.NO_NODE_FITS, "; ".join(self._why(pod, tier) for tier in tiers))
+
+    def _narrowed(self, objection: Reason, tiers: tuple[Tier, ...]) -> Reason:
+        """With nodes named on which the pod fits and which are not for it: people see them stand empty."""
+        if len(tiers) != 1 or tiers[0] is None:
+            return objection
+        others = not tiers[0]
+        there = next(self._ledger.places.names(spot=others), None) is not None
+        return Reason(objection.code, f"{objection.text}; {NAMES[others]} are not for it") if there else objection
 
     def _still_holds(self, known: _Stuck, pod: Pod, tiers: tuple[Tier, ...], aim: Aim | None) -> bool:
         if known.booked != self._ledger.booked or pod.claims or _minds_others(pod.spec):

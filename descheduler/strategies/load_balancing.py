@@ -9,11 +9,14 @@ if every pod on its way counted once.
 
 Nodes that keep different pods away by their taints (control plane, dedicated pools) are compared, and levelled, among
 themselves; the taints of spot nodes do not count, since pods are made to tolerate them.
+
+Spot nodes are levelled among themselves as well, for their pods mostly prefer spot and may go nowhere else: where
+everything prefers spot, every spot node is over the mean of all nodes, and none of them could ever be a target.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -121,7 +124,12 @@ class Level:
 class _Pool:
     """Nodes that are levelled among themselves, some of them too full."""
 
+    kind: str
+    """What its nodes are, if not all that keep the same pods away: `spot `."""
+    members: Sequence[NodeState]
     line: Line
+    full: Sequence[tuple[float, NodeState]]
+    """Its nodes over the line, each with its load."""
     takers: frozenset[str]
     sources: frozenset[str]
     spot_sources: frozenset[str]
@@ -129,20 +137,9 @@ class _Pool:
 
 def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal]:
     """Pods of the fullest node first, and of each node those that relieve it with the fewest moves."""
-    sources = []
-    relieved: frozenset[str] | None = None
-    moving = surplus.by_node(state)
-    for members in _pools(state, args.spot_taints).values():
-        found = line(members, args, moving)
-        full = [(node.load(), node) for node in members]
-        full = [(load, node) for load, node in full if load > found.act]
-        if full:
-            relieved = _relieved(state, now) if relieved is None else relieved
-            takers = (node.name for node in members if _may_take(node, found, relieved))
-            spot = frozenset(node.name for _, node in full if node.capacity is CapacityType.SPOT)
-            pool = _Pool(found, frozenset(takers), frozenset(node.name for _, node in full), spot)
-            sources += [(load, node, pool) for load, node in full]
-    sources.sort(key=lambda it: (-it[0], it[1].name))
+    finder = _Finder(state, args, now)
+    pools = list(finder.uneven(_pools(state, args.spot_taints).values()))
+    sources = _fullest_first(pools)
     for load, node, pool in sources:
         # Pods of spot nodes mostly may not go anywhere else; so others take room there only if they find no other.
         first = frozenset() if node.capacity is CapacityType.SPOT else pool.spot_sources
@@ -150,6 +147,48 @@ def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal
     for load, node, pool in sources:
         if pool.spot_sources and node.capacity is not CapacityType.SPOT:
             yield from _relieve(node, load, pool, frozenset(), args)
+    # At last those that found no place below the line of all nodes, below the line of spot nodes.
+    for load, node, pool in _fullest_first(finder.crowded_spot(pools)):
+        yield from _relieve(node, load, pool, frozenset(), args)
+
+
+def _fullest_first(pools: Iterable[_Pool]) -> list[tuple[float, NodeState, _Pool]]:
+    sources = [(load, node, pool) for pool in pools for load, node in pool.full]
+    return sorted(sources, key=lambda it: (-it[0], it[1].name))
+
+
+class _Finder:
+    """Looks for nodes that are too full. Which of them were relieved before is found out once, and if needed."""
+
+    def __init__(self, state: ClusterState, args: Args, now: datetime) -> None:
+        self._state, self._args, self._now = state, args, now
+        self._moving = surplus.by_node(state)
+        self._known: frozenset[str] | None = None
+
+    def uneven(self, groups: Iterable[Sequence[NodeState]], kind: str = "") -> Iterator[_Pool]:
+        """Those of the groups that have a node over their line."""
+        for members in groups:
+            found = line(members, self._args, self._moving)
+            full = [(node.load(), node) for node in members]
+            full = [(load, node) for load, node in full if load > found.act]
+            if full:
+                takers = frozenset(node.name for node in members if _may_take(node, found, self._relieved()))
+                spot = frozenset(node.name for _, node in full if node.capacity is CapacityType.SPOT)
+                yield _Pool(kind, members, found, full, takers, frozenset(node.name for _, node in full), spot)
+
+    def crowded_spot(self, pools: Iterable[_Pool]) -> Iterator[_Pool]:
+        """The spot nodes of pools in which these are fuller than the others; elsewhere their pods find room below the
+        line of all. Who is over the higher line is over the lower one too, so no other pools need be looked at.
+        """
+        for pool in pools:
+            if pool.spot_sources:
+                spot = [node for node in pool.members if node.capacity is CapacityType.SPOT]
+                yield from (it for it in self.uneven([spot], "spot ") if it.line.act > pool.line.act)
+
+    def _relieved(self) -> frozenset[str]:
+        if self._known is None:
+            self._known = _relieved(self._state, self._now)
+        return self._known
 
 
 def _may_take(node: NodeState, line: Line, relieved: frozenset[str]) -> bool:
@@ -202,8 +241,10 @@ def _pool(node: Node, spot_taints: Sequence[SpotTaint]) -> Pool:
 def _relieve(node: NodeState, load: float, pool: _Pool, first: frozenset[str], args: Args) -> Iterator[Proposal]:
     line = pool.line
     limit = min(line.act, load - args.minimum_improvement)
-    why = f"node {node.name} is {load:.1f} % full, the mean is {line.mean:.1f} %"
-    too_full = Reason(Code.NO_IMPROVEMENT, f"every node that could take it would be more than {limit:.1f} % full")
+    of = f" of {pool.kind}nodes" if pool.kind else ""
+    why = f"node {node.name} is {load:.1f} % full, the mean{of} is {line.mean:.1f} %"
+    text = f"every {pool.kind}node that could take it would be more than {limit:.1f} % full"
+    too_full = Reason(Code.NO_IMPROVEMENT, text)
     aim = Level(node.name, line, limit, pool.takers, pool.sources, first, too_full)
     for pod in _fewest_first(node, line.target):
         yield Proposal(pod, Urgency.VOLUNTARY, why, aim)

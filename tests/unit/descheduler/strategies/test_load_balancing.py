@@ -1,5 +1,7 @@
 """LoadBalancing: which nodes are too full, which of their pods are proposed first."""
 
+from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,8 +10,10 @@ from cluster.objects import Pod
 from descheduler.picture import Picture
 from descheduler.strategies import load_balancing
 from descheduler.strategies.load_balancing import Args
+from policy.settings import Settings
+from policy.settings_moves import Limits
 from tests.unit.descheduler import build
-from tests.unit.descheduler.scenes import NOW, deployment, nodes
+from tests.unit.descheduler.scenes import NOW, PREFIX, deployment, made, nodes
 
 CONTROL_PLANE = [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}]
 SPOT = [{"key": "kubernetes.azure.com/scalesetpriority", "value": "spot", "effect": "NoSchedule"}]
@@ -103,6 +107,66 @@ def test_a_target_is_not_pushed_over_the_line_in_another_share() -> None:
     objection = found["hungry"].aim.objection(picture, _pod(found, "hungry"), "n1")
     assert objection is not None
     assert found["x-00"].aim.objection(picture, _pod(found, "x-00"), "n1") is None
+
+
+FREE = Settings(
+    enabled_strategies=("LoadBalancing",),
+    limits=Limits(min_pod_age=timedelta(0), per_node=100, per_workload=100),
+    max_reschedule_pods=100,
+)
+
+
+def mixed(spot: tuple[int, ...], **pods: Any) -> list[Any]:
+    """Spot nodes with so many pods of a sixteenth of a node each, and as many empty nodes of another kind."""
+    names = [f"spot-{number}" for number in range(len(spot))]
+    on = [name for name, count in zip(names, spot, strict=True) for _ in range(count)]
+    return [
+        *nodes(*names, spot=True, cpu="8"),
+        *nodes(*(f"od-{number}" for number in range(len(spot))), spot=False, cpu="8"),
+        *deployment("x", on, cpu="500m", memory="1Mi", **pods),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spot", "expected"),
+    [
+        pytest.param((12, 4, 4), [6, 7, 7], id="all of them over the line of all nodes"),
+        pytest.param((8, 3, 3), [4, 5, 5], id="the others just below it"),
+        pytest.param((8, 7, 7), [7, 7, 8], id="level among themselves"),
+    ],
+)
+def test_spot_nodes_are_levelled_though_others_are_empty(spot: tuple[int, ...], expected: list[int]) -> None:
+    """Their pods prefer spot: other nodes, however empty, are no place for them, nor a measure."""
+    found = made(mixed(spot), FREE)
+    counts = Counter({f"spot-{number}": count for number, count in enumerate(spot)})
+    counts.update(it.target for it in found.moves if it.target is not None)
+    counts.subtract(it.source for it in found.moves)
+    assert sorted(counts.values()) == expected
+
+
+def test_who_stays_is_told_why_empty_nodes_are_no_place_for_it() -> None:
+    found = made(mixed((8, 7, 7)), FREE)
+    texts = {reason.text for refusal in found.refusals for reason in refusal.reasons}
+    assert texts == {
+        "every node that could take it would be more than 27.9 % full; nodes other than spot are not for it"
+    }
+
+
+def test_what_may_go_anywhere_goes_to_the_empty_nodes() -> None:
+    found = made(mixed((12, 4, 4), annotations={f"{PREFIX}spot": "ignore"}), FREE)
+    assert {(it.source, it.target) for it in found.moves} <= {("spot-0", f"od-{number}") for number in range(3)}
+    assert len(found.moves) >= 7
+
+
+def test_empty_spot_nodes_among_full_ones_are_not_levelled_by_themselves() -> None:
+    """Below the line of all nodes there is nothing to relieve."""
+    objects = [
+        *nodes("spot-0", "spot-1", spot=True, cpu="8"),
+        *nodes("od-0", "od-1", spot=False, cpu="8"),
+        *deployment("x", ["spot-0"] * 4, cpu="500m", memory="1Mi"),
+        *deployment("y", ["od-0"] * 8 + ["od-1"] * 8, cpu="500m", memory="1Mi"),
+    ]
+    assert "spot-0" not in sources(objects)
 
 
 def _pod(found: dict[str, Any], name: str) -> Pod:
