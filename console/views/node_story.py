@@ -41,6 +41,7 @@ def of(seen: Seen, look: Look) -> Plain:
             }
             for it in seen.signals
         ],
+        "interruption": _interruption(seen, look),
         "mistakes": [str(it) for it in _mistakes(seen, look)],
         "tooFull": [{"strategy": strategy, "why": why} for strategy, why in seen.hot.items()],
         "plan": {
@@ -51,6 +52,15 @@ def of(seen: Seen, look: Look) -> Plain:
         "ifDrained": [_left(it) for it in drain.left(name, _context(look))],
         "assumed": list(look.assumed),
     }
+
+
+def _interruption(seen: Seen, look: Look) -> Plain | None:
+    """The notice that the descheduler has taken up. It stands until its deadline, also if its sign disappears."""
+    notes = seen.object.metadata.annotations
+    if look.keys.interruption_cause not in notes:
+        return None
+    deadline = signals.instant(notes.get(look.keys.interruption_deadline, ""))
+    return {"cause": notes[look.keys.interruption_cause], "deadline": ages.stamp(deadline)}
 
 
 def _context(look: Look) -> Context:
@@ -108,8 +118,16 @@ def _room(told: Plain) -> str:
         *([] if told["ready"] else ["it is not Ready"]),
         *(["it is cordoned"] if told["cordoned"] else []),
         *(f"{it['source']} says {it['kind']}" for it in told["signals"] if it["source"] != "spec.unschedulable"),
+        *_notice(told),
     ]
     return f"No pod is sent to it: {'; '.join(why) or 'it is being deleted'}"
+
+
+def _notice(told: Plain) -> Iterator[str]:
+    """Of a notice whose sign is gone: nothing else on the page would say why the node is closed."""
+    notice = told["interruption"]
+    if notice and notice["deadline"] and all(it["source"] != notice["cause"] for it in told["signals"]):
+        yield f"{notice['cause']} said interruption, which holds until {notice['deadline']} though the sign is gone"
 
 
 def _signals(told: Plain, now: datetime) -> Iterator[Table]:

@@ -332,6 +332,22 @@ def test_the_story_of_a_node_with_values_that_mean_nothing() -> None:
     assert page.rows == tuple((it,) for it in told["mistakes"])
 
 
+TAINT = "aws-node-termination-handler/spot-itn"
+NOTICE = {OURS.interruption_cause: f"taint {TAINT}", OURS.interruption_deadline: "2026-11-16T06:02:00Z"}
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["the sign is there", "the sign is gone"])
+def test_the_story_of_a_node_whose_notice_stands(there: bool) -> None:
+    taints = [{"key": TAINT, "effect": "NoSchedule"}] if there else []
+    look = looks.of(build.node("a", spot=True, unschedulable=True, taints=taints, annotations=NOTICE))
+    (seen,) = node_list.see(look)
+    told = node_story.of(seen, look)
+    assert told["interruption"] == {"cause": f"taint {TAINT}", "deadline": "2026-11-16T06:02:00Z"}
+    room = next(it.title for it in node_story.pages(told, seen, NOW) if it.title.startswith("No pod is sent to it"))
+    assert (f"taint {TAINT} says interruption" in room) is there
+    assert ("holds until 2026-11-16T06:02:00Z though the sign is gone" in room) is not there
+
+
 def test_the_story_of_a_node_of_which_there_is_nothing_to_say() -> None:
     look = looks.of(build.node("a"), build.node("b"))
     told = node_story.of(node_list.see(look)[0], look)
