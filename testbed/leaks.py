@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,8 @@ TOKEN = re.compile(rb"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{16,}")
 KEY = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 SHORTEST = 24
 """Characters of a secret that are looked for: fewer could stand there by chance."""
+RUN = re.compile(rb"[\w+/-]{%d,}" % SHORTEST)
+"""Whatever a secret could be part of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +64,33 @@ def _of_kubeconfig(path: Path) -> Iterator[bytes]:
 
 def search(paths: Iterable[Path], secrets: dict[bytes, str], *, below: Path) -> list[Leak]:
     """Every line in which one of them stands, or something that looks like one."""
-    known = re.compile(b"|".join(map(re.escape, secrets))) if secrets else None
+    starts = {secret[:SHORTEST]: what for secret, what in secrets.items()}
     found = []
     for path in paths:
+        text = path.read_bytes()
+        lines: dict[int, str] = {}
+        for place, what in _seen(text, starts):
+            lines.setdefault(text.count(b"\n", 0, place) + 1, what)
         name = path.relative_to(below).as_posix()
-        with path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                what = _seen(line, known, secrets)
-                if what:
-                    found.append(Leak(name, number, what))
+        found += [Leak(name, line, what) for line, what in sorted(lines.items())]
     return found
 
 
-def _seen(line: bytes, known: re.Pattern[bytes] | None, secrets: dict[bytes, str]) -> str:
-    hit = known.search(line) if known else None
-    if hit:
-        return secrets[hit.group()]
-    if TOKEN.search(line):
-        return "something that looks like a token"
-    return "something that looks like a private key" if KEY.search(line) else ""
+def _seen(text: bytes, starts: Mapping[bytes, str]) -> Iterator[tuple[int, str]]:
+    """Where what begins. What is known comes first: it has a name."""
+    yield from _known(text, starts)
+    yield from ((it.start(), "something that looks like a token") for it in TOKEN.finditer(text))
+    yield from ((it.start(), "something that looks like a private key") for it in KEY.finditer(text))
+
+
+def _known(text: bytes, starts: Mapping[bytes, str]) -> Iterator[tuple[int, str]]:
+    """One expression of all secrets would try each of them at each byte, and a bed has hundreds."""
+    for run in RUN.finditer(text) if starts else ():
+        piece = run.group()
+        for at in range(len(piece) - SHORTEST + 1):
+            what = starts.get(piece[at : at + SHORTEST])
+            if what:
+                yield run.start() + at, what
 
 
 def logs(folder: Path) -> list[Path]:

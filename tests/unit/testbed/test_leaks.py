@@ -51,6 +51,7 @@ PLANTED = {
         "the token pods/web-0/volumes/account/token",
     ),
     "a line of a private key": (lambda it: body_of(it, "ca.key"), "the private key pki/ca.key"),
+    "a line of it in quoted text": (lambda it: f"n{body_of(it, 'ca.key')}n", "the private key pki/ca.key"),
     "a token of elsewhere": (lambda _: a_token(), "something that looks like a token"),
     "a key of elsewhere": (lambda _: "-----BEGIN EC PRIVATE KEY-----", "something that looks like a private key"),
 }
