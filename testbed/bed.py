@@ -271,7 +271,7 @@ def _clear_leftovers(home: Path) -> None:
     if running:
         raise Refused(
             f"a test bed is already running in {home} (apiserver pid {running.status()['kube-apiserver']}); "
-            "stop it with `make down` (the same DIR=), or choose another with DIR= or --dir"
+            "stop it with `make down` (the same DIR=), or choose another --dir (DIR=)"
         )
     _stop_all(home)
     folder.empty(home)
