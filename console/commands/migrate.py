@@ -53,7 +53,9 @@ def _pod(session: Session) -> Pod:
         known: list[str] = []
         with contextlib.suppress(errors.ApiError):
             known = [it.metadata.name for it in client.list(PODS, namespace=namespace, type=Pod).items]
-        hint = names_like(name, known) or ("" if known else "the namespace is empty, use -n")
+        hint = names_like(name, known) or (
+            "" if known else f"namespace {namespace} has no pods; name another with -n"
+        )
         raise Unusable(f"there is no pod {namespace}/{name}" + (f" ({hint})" if hint else "")) from absent
 
 

@@ -109,6 +109,7 @@ def test_a_move_to_its_own_node_is_refused_whoever_asks(plugin: Plugin, scene: S
 
 MISTAKES = {
     "pod": (("migrate", "web-none"), "there is no pod "),
+    "pod where there are none": (("migrate", "web-none"), " has no pods; name another with -n)"),
     "node": (
         ("migrate", "POD", "--to", "on-demand-9"),
         "error: there is no node on-demand-9 (did you mean 'on-demand-",
