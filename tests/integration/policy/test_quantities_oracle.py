@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from policy import quantities
 
 CORPUS_SIZE = 24_000
-GENERATED_BY_HYPOTHESIS = 6_000
+GENERATED_BY_HYPOTHESIS = 9_000
 
 SUFFIXES = (
     "n", "u", "m", "", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei",
