@@ -11,8 +11,8 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 # An environment whose Python is gone (moved checkout, upgraded system) is made anew.
 BROKEN := $(shell [ -x $(PY) ] || echo broken)
-# Tests wait on a cluster more than they compute, so four workers suit two cores.
-WORKERS ?= 4
+# Tests wait on a cluster more than they compute, so six workers suit two cores.
+WORKERS ?= 6
 # They share those cores with each other's control planes, so each waits longer before it gives up.
 test coverage integration e2e campaigns: export SPOTSHIFT_PATIENCE ?= 3
 PYTEST := $(PY) -m pytest
@@ -35,7 +35,13 @@ DOCKER ?= docker
 KUBECTL ?= kubectl
 KIND_CLUSTER ?= spotshift
 
-.PHONY: audit rights help test coverage check unit integration e2e demo up down plugin bench browser campaigns chaos mutants fmt docs lock binaries clean manifests chart image kind-load uninstall
+# One of these programs, else its package, else what is missing without it.
+installed = command -v $(1) >/dev/null \
+	  || { echo "installing $(2)"; apt-get install -y --no-install-recommends $(2) >/dev/null 2>&1; } \
+	  || { apt-get update >/dev/null 2>&1 && apt-get install -y --no-install-recommends $(2) >/dev/null; } \
+	  || { echo "$(3) on PATH (Debian: apt-get install $(2))" >&2; exit 1; }
+
+.PHONY: audit rights help test coverage check unit integration e2e demo up down plugin bench browser wrk campaigns chaos mutants fmt docs lock binaries clean manifests chart image kind-load uninstall
 
 help:  ## Print every target with one sentence.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,7 +84,7 @@ plugin: $(READY)  ## Put `kubectl spotshift` into BIN= (~/.local/bin), run from 
 	@echo "kubectl-spotshift is in $(BIN)"
 	@case ":$$PATH:" in *":$(BIN):"*) ;; *) echo "put $(BIN) on your PATH: kubectl looks for plugins there";; esac
 
-bench: binaries  ## Run every benchmark and write the report in bench/results (BENCH="--large", "--only plan quality").
+bench: binaries wrk  ## Run every benchmark and write the report in bench/results (BENCH="--large", "--only plan quality").
 	$(PY) -m bench $(BENCH)
 
 campaigns: binaries  ## Run the long campaigns: hundreds of random faults on reflector and lease, fit against the scheduler, moves.
@@ -136,10 +142,10 @@ rights: $(READY)  ## Print which rights of each ServiceAccount the last run of t
 	@$(PY) -m testbed rights
 
 browser:  ## Find Chromium for the tests of the dashboard, or install it (Debian, as root).
-	@command -v chromium chromium-browser google-chrome >/dev/null \
-	  || { echo "installing Chromium"; apt-get install -y --no-install-recommends chromium >/dev/null 2>&1; } \
-	  || { apt-get update >/dev/null 2>&1 && apt-get install -y --no-install-recommends chromium >/dev/null; } \
-	  || { echo "the tests of the dashboard need Chromium on PATH (Debian: apt-get install chromium)" >&2; exit 1; }
+	@$(call installed,chromium chromium-browser google-chrome,chromium,the tests of the dashboard need Chromium)
+
+wrk:  ## Find wrk for the benchmark of the webhook, or install it (Debian, as root).
+	@$(call installed,wrk,wrk,the benchmark of the webhook needs wrk)
 
 binaries: $(READY)  ## Find or build the control plane's binaries (about ten minutes the first time).
 	@$(PY) -m testbed binaries
@@ -157,7 +163,8 @@ $(READY): requirements-dev.txt requirements.txt $(BROKEN)
 	@[ ! -L $(VENV) ] || { echo "$(VENV) is a link to somebody else's environment: bring that up to date where it lives" >&2; exit 1; }
 	@$(PYTHON) -m venv --clear $(VENV) || { echo "cannot create $(VENV): install the venv module (Debian: python3-venv)" >&2; exit 1; }
 	@echo "installing the pinned Python packages into $(VENV)"
-	@# Everything is pinned, so nothing is left to resolve: a release of tomorrow cannot get into it. The check says if a pin is missing.
-	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-dev.txt
+	@# Everything is pinned, so nothing is left to resolve: a release of tomorrow cannot get into it. The check says if a
+	@# pin is missing. What is used is compiled when it is: most of the Kubernetes client never is.
+	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --no-compile -r requirements-dev.txt
 	@said=$$($(PY) -m pip check --disable-pip-version-check) || { echo "$$said" >&2; exit 1; }
 	@touch $@

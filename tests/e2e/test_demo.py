@@ -117,9 +117,8 @@ def test_a_terminal_sees_it_to_its_end(tmp_path: Path) -> None:
     assert demo_processes(tmp_path) == []
 
 
-@pytest.mark.parametrize(
-    "during", [pytest.param("kube-scheduler", marks=pytest.mark.campaign), "spotshift-webhook-0.webhook"]
-)
+@pytest.mark.campaign
+@pytest.mark.parametrize("during", ["kube-scheduler", "spotshift-webhook-0.webhook"])
 def test_interrupt_leaves_nothing_behind(tmp_path: Path, during: str) -> None:
     child = subprocess.Popen(
         COMMAND, cwd=ROOT, env=within(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

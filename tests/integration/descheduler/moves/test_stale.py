@@ -10,7 +10,14 @@ from tests.integration.descheduler.moves.product import Product
 from tests.integration.descheduler.moves.scene import Scene
 
 
-@pytest.mark.parametrize("at", ["mark the pod", "mark the workload", "announce: Evict", "evict"])
+@pytest.mark.parametrize(
+    "at",
+    [
+        "evict",
+        "mark the pod",
+        *(pytest.param(it, marks=pytest.mark.campaign) for it in ("mark the workload", "announce: Evict")),
+    ],
+)
 def test_what_a_stale_leader_sends_after_a_cancel_has_no_effect(running: Product, on: Scene, at: str) -> None:
     step = STEPS[at]
 

@@ -17,7 +17,10 @@ AT_ONCE = 2.0
 STOP = keys.under().emergency_stop
 
 
-@pytest.mark.parametrize("at", ["mark the pod", "evict", "claim the replacement"])
+@pytest.mark.parametrize(
+    "at",
+    ["evict", *(pytest.param(it, marks=pytest.mark.campaign) for it in ("mark the pod", "claim the replacement"))],
+)
 def test_a_process_ends_at_once_and_another_finishes_its_moves(running: Product, on: Scene, at: str) -> None:
     with crashes.held(running, STEPS[at], after=True) as request:
         on.drain()
