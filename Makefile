@@ -11,8 +11,8 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 # An environment whose Python is gone (moved checkout, upgraded system) is made anew.
 BROKEN := $(shell [ -x $(PY) ] || echo broken)
-# Tests wait on a cluster more than they compute, so six workers suit two cores.
-WORKERS ?= 6
+# Tests wait on a cluster as much as they compute, so four workers suit two cores; six are no faster.
+WORKERS ?= 4
 # They share those cores with each other's control planes, so each waits longer before it gives up.
 test coverage integration e2e campaigns: export SPOTSHIFT_PATIENCE ?= 3
 PYTEST := $(PY) -m pytest
