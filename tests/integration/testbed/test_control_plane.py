@@ -4,6 +4,7 @@ import json
 import time
 from typing import Any
 
+import psutil
 import pytest
 
 from testbed import access, objects
@@ -253,3 +254,8 @@ def test_admission_is_that_of_a_normal_cluster(kube: Api, namespace: str, nodes:
         return False
 
     eventually(refused, what="the quota")
+
+
+def test_an_apiserver_does_not_take_all_memory(cluster: ControlPlane) -> None:
+    pid = cluster.status()["kube-apiserver"]
+    assert psutil.Process(pid).environ()["GOMEMLIMIT"].endswith("GiB")
