@@ -91,8 +91,8 @@ campaigns: binaries  ## Run the long campaigns: hundreds of random faults on ref
 	$(PY) -m tests.integration.cluster.reflector_campaign --schedules 200 --seed 1
 	$(PY) -m tests.integration.cluster.lease_campaign --schedules 100 --seed 1
 	$(PY) -m tests.integration.descheduler.fit_campaign --pairs 3360 --seed 1
-	$(PY) -m tests.integration.descheduler.crash_campaign --count 100 --seed 1
-	$(PY) -m tests.integration.descheduler.fault_campaign --schedules 50 --seed 1
+	$(PY) -m tests.integration.descheduler.crash_campaign --seed 1 --parallel 3
+	$(PY) -m tests.integration.descheduler.fault_campaign --schedules 50 --seed 1 --parallel 3
 	$(PYTEST) tests $(PARALLEL) -m campaign
 
 chaos: binaries  ## Run the whole product under random misfortune and check what must hold (MINUTES=, SEED=).

@@ -3,13 +3,18 @@
 import argparse
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
 
 from testbed import bed, binaries, progress
 from testbed.bed import ControlPlane
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 def options(description: str | None, *, schedules: int, parallel: int) -> argparse.ArgumentParser:
@@ -38,3 +43,26 @@ def control_plane(home: Path | None, own: Path) -> Iterator[ControlPlane]:
         yield bed.up(own, built, owner=os.getpid())
     finally:
         bed.down(own)
+
+
+def side_by_side(
+    home: Path | None,
+    folder: Path,
+    items: Sequence[Item],
+    part: Callable[[ControlPlane, Sequence[Item], Path], Result],
+    *,
+    parallel: int,
+) -> list[Result]:
+    """Deal the items out to as many control planes, or to the one in `home`; what each part gave.
+
+    They wait far more than they compute.
+    """
+    parallel = 1 if home else parallel
+
+    def play(number: int) -> Result:
+        own = folder / str(number)
+        with control_plane(home, own / "bed") as running:
+            return part(running, items[number::parallel], own / "product")
+
+    with ThreadPoolExecutor(parallel) as pool:
+        return list(pool.map(play, range(parallel)))

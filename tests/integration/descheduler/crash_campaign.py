@@ -1,9 +1,11 @@
 """Lose the leader at every write of a move, and print how often each step was hit in each way.
 
-`python -m tests.integration.descheduler.crash_campaign --seed 1 --count 100`
+`python -m tests.integration.descheduler.crash_campaign --seed 1 --parallel 3`
 """
 
 import argparse
+import functools
+import operator
 import random
 import sys
 import tempfile
@@ -29,7 +31,14 @@ class Results:
     moves: Counter[str] = field(default_factory=Counter)
     """By the phase in which they ended."""
     evictions: int = 0
-    seconds: float = 0.0
+
+    def __add__(self, other: "Results") -> "Results":
+        return Results(
+            self.hits + other.hits,
+            self.problems + other.problems,
+            self.moves + other.moves,
+            self.evictions + other.evictions,
+        )
 
 
 def cells(seed: int, count: int) -> list[Cell]:
@@ -43,7 +52,7 @@ def cells(seed: int, count: int) -> list[Cell]:
 
 def run(bed: ControlPlane, chosen: Sequence[Cell], folder: Path) -> Results:
     """One crash after the other, all on the same pods."""
-    began, results = time.monotonic(), Results()
+    results = Results()
     with Product(bed, folder) as running, scene.scene(running, "crash", everything=True) as on:
         for number, cell in enumerate(chosen, 1):
             wrong = crashes.crash(running, on, cell)
@@ -54,11 +63,10 @@ def run(bed: ControlPlane, chosen: Sequence[Cell], folder: Path) -> Results:
         phases = (it["status"]["phase"] for it in running.kube.list("podmigrations", on.namespace))
         results.moves = Counter(phases)
         results.evictions = sum(1 for it in oracle.evictions(bed) if it.namespace == on.namespace)
-    results.seconds = time.monotonic() - began
     return results
 
 
-def summary(results: Results) -> str:
+def summary(results: Results, seconds: float) -> str:
     """The matrix and the figures."""
     lines = [f"{'':30}" + "".join(f"{kind:>16}" for kind in Kind)]
     for step in crashes.STEPS:
@@ -69,7 +77,7 @@ def summary(results: Results) -> str:
     empty = sum(1 for cell in CELLS if not results.hits[cell])
     lines.append(
         f"crashes {results.hits.total()}, cells {len(CELLS)}, empty {empty}, evictions {results.evictions}, "
-        f"moves on record: {ends}; problems {len(results.problems)}, wall {results.seconds:.0f} s"
+        f"moves on record: {ends}; problems {len(results.problems)}, wall {seconds:.0f} s"
     )
     return "\n".join(lines)
 
@@ -78,13 +86,17 @@ def main(arguments: Sequence[str]) -> int:
     """Parse, run, print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--home", type=Path, help="use the control plane that runs in this folder")
+    parser.add_argument(
+        "--count", type=int, default=len(CELLS), help="as many as there are cells is each of them once"
+    )
+    parser.add_argument("--parallel", type=int, default=1, help="control planes side by side")
     options = parser.parse_args(arguments)
+    began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        with campaign_bed.control_plane(options.home, Path(folder) / "bed") as bed:
-            results = run(bed, cells(options.seed, options.count), Path(folder) / "product")
-        sys.stdout.write(summary(results) + "\n")
+        chosen = cells(options.seed, options.count)
+        parts = campaign_bed.side_by_side(None, Path(folder), chosen, run, parallel=options.parallel)
+    results = functools.reduce(operator.add, parts)
+    sys.stdout.write(summary(results, time.monotonic() - began) + "\n")
     return 1 if results.problems else 0
 
 
