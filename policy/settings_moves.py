@@ -71,7 +71,8 @@ class Migrations(Group, frozen=True, kw_only=True):
     retry_backoff: Interval = timedelta(seconds=1)
     """Pause before the first retry; doubled for each further one."""
     ready_timeout: Interval = timedelta(minutes=5)
-    """Longest wait for a replacement to become Ready. Covers pulling a large image on a new node."""
+    """Longest wait for a replacement to become Ready. Covers pulling a large image on a new node. A StatefulSet makes
+    one only when the old pod is gone: there it counts from then."""
     grace_period_seconds: Grace | None = None
     """Seconds an evicted pod has to stop. Unset: the pod's own, which its author chose for a reason."""
     hint_propagation: Wait = timedelta(seconds=1)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from cluster.objects import Pod, PodMigration
 from descheduler.migration import marking
 from descheduler.migration.actions import Action, Wait, Write
-from descheduler.migration.endings import end, time_of
+from descheduler.migration.endings import end, text_of, time_of
 from descheduler.migration.world import World
 from policy.values import MigrationStatus
 
@@ -19,7 +19,9 @@ needs a moment to see that a pod went away."""
 
 
 def await_replacement(migration: PodMigration, world: World, now: datetime) -> Action:
-    """Another pod is to come and be Ready."""
+    """Another pod is to come and be Ready. Afterwards nobody could tell since when the name was free for it."""
+    if _keeps_its_name(migration) and world.stopping is None and _noted(migration, "goneAt") is None:
+        return Write({"intent": {**(migration.status.intent or {}), "goneAt": text_of(now)}})
     found, claimed = world.replacement, migration.status.replacement
     if found is not None and (
         claimed is None or claimed.uid != found.metadata.uid or claimed.node != found.node_name
@@ -29,15 +31,20 @@ def await_replacement(migration: PodMigration, world: World, now: datetime) -> A
         landed = {"onTarget": found.node_name == world.goal} if world.goal else {}
         told = (migration.status.intent or {}).get("served") == found.metadata.uid
         return Write({"step": "Settle", "holder": world.holder, **landed}, ready=not told)
+    return _await(migration, world, now)
+
+
+def _await(migration: PodMigration, world: World, now: datetime) -> Action:
+    """There is none that is Ready, and perhaps there will never be."""
+    found = world.replacement
     if world.namespace_terminating or (found is None and world.workload is None and _waited(migration, now)):
         return end("Cancelled", "the workload was deleted; nothing replaces the pod", now)
     if found is None and not world.pending and _satisfied(world) and _waited(migration, now):
         return end("Completed", "the workload was scaled down meanwhile and needs no replacement", now)
-    late = (_evicted_at(migration) or now) + world.settings.migrations.ready_timeout
+    late = _since(migration, world, now) + world.settings.migrations.ready_timeout
     if late > now:
         return Wait(late, "the replacement is not Ready yet" if found is not None else "no replacement yet")
-    what = f"replacement {found.metadata.name} is not Ready" if found is not None else "no replacement is on a node"
-    return replace(end("Failed", f"{what} after {world.settings.migrations.ready_timeout}", now), late=True)
+    return replace(end("Failed", _overdue(migration, world), now), late=True)
 
 
 def settle(migration: PodMigration, world: World, now: datetime) -> Action:
@@ -62,6 +69,33 @@ def _claim(migration: PodMigration, world: World, found: Pod) -> dict[str, Any]:
     return claim
 
 
+def _since(migration: PodMigration, world: World, now: datetime) -> datetime:
+    """From when on a replacement can be expected. A StatefulSet makes none while the pod of that name exists, and it
+    may take all of its grace period, which the time of its deletion includes.
+    """
+    evicted = _noted(migration, "evictedAt") or now
+    if not _keeps_its_name(migration):
+        return evicted
+    stopping = world.stopping
+    free = _noted(migration, "goneAt") if stopping is None else stopping.metadata.deletion_timestamp
+    return max(evicted, free or evicted)
+
+
+def _overdue(migration: PodMigration, world: World) -> str:
+    found, timeout = world.replacement, world.settings.migrations.ready_timeout
+    if found is not None:
+        return f"replacement {found.metadata.name} is not Ready after {timeout}"
+    if world.stopping is not None and _keeps_its_name(migration):
+        stands = f"{world.stopping.metadata.name} is still Terminating {timeout} after its grace period"
+        return f"{stands}, and nothing replaces it before it is gone"
+    return f"no replacement is on a node after {timeout}"
+
+
+def _keeps_its_name(migration: PodMigration) -> bool:
+    resolved = migration.status.resolved
+    return resolved is not None and resolved.owner is not None and resolved.owner.kind == "StatefulSet"
+
+
 def _where(migration: PodMigration) -> str:
     landed = migration.status.replacement
     if landed is None:
@@ -75,9 +109,9 @@ def _satisfied(world: World) -> bool:
 
 
 def _waited(migration: PodMigration, now: datetime) -> bool:
-    evicted = _evicted_at(migration)
+    evicted = _noted(migration, "evictedAt")
     return evicted is not None and now - evicted > SETTLE_GRACE
 
 
-def _evicted_at(migration: PodMigration) -> datetime | None:
-    return time_of((migration.status.intent or {}).get("evictedAt"))
+def _noted(migration: PodMigration, what: str) -> datetime | None:
+    return time_of((migration.status.intent or {}).get(what))

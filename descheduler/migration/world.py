@@ -27,6 +27,8 @@ class World:
     """Who would act: this process."""
     source: Pod | None
     """The pod to move; None if it is gone or its name has another bearer."""
+    stopping: Pod | None = None
+    """The pod to move as long as its object exists, also when all its containers have ended: its name is taken."""
     workload: Workload | None
     """The controller at the top as it is now; None if there is none, or no longer."""
     replacement: Pod | None
@@ -119,6 +121,7 @@ def look(
         settings=by.settings,
         holder=by.holder,
         source=source,
+        stopping=_there(migration, state),
         workload=found,
         replacement=match.pod if match is not None else None,
         partner=match.partner if match is not None else "",
@@ -141,6 +144,13 @@ def look(
         mode=mode,
         scale=scaling.target_of(found, _owner_uid(migration, source), state),
     )
+
+
+def _there(migration: PodMigration, state: ClusterState) -> Pod | None:
+    key = migration.metadata.namespace, migration.spec.pod_ref.name
+    pod = state.pods.get(key) or state.ended.get(key)
+    resolved = migration.status.resolved
+    return pod if pod is not None and resolved is not None and pod.metadata.uid == resolved.pod_uid else None
 
 
 def _hold(migration: PodMigration, source: Pod | None, state: ClusterState, settings: Settings) -> str:
