@@ -13,6 +13,15 @@ Controller = Deployment | ReplicaSet | StatefulSet | DaemonSet | Job
 SCALED: Final = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"})
 """Kinds that keep a number of pods alive and so replace one that is evicted."""
 
+WATCHED: Final[Mapping[str, str]] = {
+    "Deployment": "apps",
+    "ReplicaSet": "apps",
+    "StatefulSet": "apps",
+    "DaemonSet": "apps",
+    "Job": "batch",
+}
+"""Kinds whose objects are seen, with their API group: other projects have kinds of the same names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Workload:
@@ -37,6 +46,11 @@ class Workload:
     def text(self) -> str:
         """For people: `Deployment shop/web`."""
         return f"{self.kind} {self.namespace}/{self.name}"
+
+
+def is_watched(kind: str, api_version: str) -> bool:
+    """Whether one that exists is seen."""
+    return api_version.partition("/")[0] == WATCHED.get(kind)
 
 
 def known(kind: str, api_version: str, item: Controller) -> Workload:

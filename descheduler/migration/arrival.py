@@ -37,7 +37,7 @@ def await_replacement(migration: PodMigration, world: World, now: datetime) -> A
 def _await(migration: PodMigration, world: World, now: datetime) -> Action:
     """There is none that is Ready, and perhaps there will never be."""
     found = world.replacement
-    if world.namespace_terminating or (found is None and world.workload is None and _waited(migration, now)):
+    if world.namespace_terminating or (found is None and world.orphaned and _waited(migration, now)):
         return end("Cancelled", "the workload was deleted; nothing replaces the pod", now)
     if found is None and not world.pending and _satisfied(world) and _waited(migration, now):
         return end("Completed", "the workload was scaled down meanwhile and needs no replacement", now)

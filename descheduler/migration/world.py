@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cluster.objects import Pod, PodMigration
-from descheduler import scaling
+from descheduler import scaling, workload
 from descheduler.migration import replacement, temporary_budget, turns
 from descheduler.proposal import Mode, Urgency
 from descheduler.reasons import Reason
@@ -30,7 +30,9 @@ class World:
     stopping: Pod | None = None
     """The pod to move as long as its object exists, also when all its containers have ended: its name is taken."""
     workload: Workload | None
-    """The controller at the top as it is now; None if there is none, or no longer."""
+    """The controller at the top as it is now; None if there is none, no longer, or of a kind that is not watched."""
+    orphaned: bool = False
+    """There is no such controller any more, and nothing will replace the pod."""
     replacement: Pod | None
     partner: str = ""
     """The sibling move whose target the replacement is on."""
@@ -123,6 +125,7 @@ def look(
         source=source,
         stopping=_there(migration, state),
         workload=found,
+        orphaned=found is None and _would_be_seen(migration),
         replacement=match.pod if match is not None else None,
         partner=match.partner if match is not None else "",
         goal=replacement.goal(migration, state),
@@ -144,6 +147,13 @@ def look(
         mode=mode,
         scale=scaling.target_of(found, _owner_uid(migration, source), state),
     )
+
+
+def _would_be_seen(migration: PodMigration) -> bool:
+    """Whether the workload would be known if it were still there; of kinds that nobody watches nothing is known."""
+    resolved = migration.status.resolved
+    noted = resolved.workload if resolved is not None else None
+    return noted is None or workload.is_watched(noted.kind, noted.api_version)
 
 
 def _there(migration: PodMigration, state: ClusterState) -> Pod | None:

@@ -118,6 +118,63 @@ def test_a_replica_set_replaces_a_pod_that_still_stops() -> None:
     assert ends.status["message"] == "no replacement is on a node after 0:05:00"
 
 
+# ---- workloads that are not watched, of which nobody can tell whether they are still there
+
+FOREIGN: dict[str, tuple[Any, Any]] = {
+    "ReplicationController": ({"apiVersion": "v1", "kind": "ReplicationController"}, None),
+    "CloneSet": ({"apiVersion": "apps.kruise.io/v1alpha1", "kind": "CloneSet"}, None),
+    "a DaemonSet of others": ({"apiVersion": "apps.kruise.io/v1alpha1", "kind": "DaemonSet"}, None),
+    "Rollout": (build.owner("ReplicaSet", "web"), {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}),
+}
+"""Direct owner, and what stands above it."""
+
+
+def foreign(owner: Any, above: Any) -> Any:
+    named = {"name": "web", "uid": "uid-default-web", "controller": True}
+    return move({**named, **owner}, above and {"name": "top", "uid": "uid-top", **above})
+
+
+@pytest.mark.parametrize(("owner", "above"), FOREIGN.values(), ids=FOREIGN.keys())
+def test_a_workload_that_is_not_watched_was_not_deleted(owner: Any, above: Any) -> None:
+    made = foreign(owner, above)
+    waits = decided(made, after=11 * SECOND)
+    assert isinstance(waits, Wait)
+    assert waits.until == START + TIMEOUT
+    ends = decided(made, after=TIMEOUT)
+    assert isinstance(ends, Write)
+    assert ends.status["phase"] == "Failed", "and the workload rests"
+    assert ends.status["message"] == "no replacement is on a node after 0:05:00"
+
+
+@pytest.mark.parametrize(("owner", "above"), FOREIGN.values(), ids=FOREIGN.keys())
+def test_the_replacement_is_the_new_pod_of_the_same_owner(owner: Any, above: Any) -> None:
+    made = foreign(owner, above)
+    of = msgspec.to_builtins(made.status.resolved.owner)
+    stamp = {"creationTimestamp": "2026-06-01T12:00:02Z"}
+    claims = decided(made, build.pod("web-new", on="b", of={**owner, **of}, metadata=stamp), after=3 * SECOND)
+    assert isinstance(claims, Write)
+    assert claims.status["replacement"]["name"] == "web-new"
+
+
+def test_after_a_rollout_of_argo_it_is_one_of_its_next_replica_set() -> None:
+    made = foreign(*FOREIGN["Rollout"])
+    above = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "name": "top", "uid": "uid-top"}
+    below = build.thing("ReplicaSet", "next", metadata={"ownerReferences": [{**above, "controller": True}]})
+    stamp = {"creationTimestamp": "2026-06-01T12:00:02Z"}
+    pod = build.pod("next-1", on="b", of=build.owner("ReplicaSet", "next"), metadata=stamp)
+    claims = decided(made, below, pod, after=3 * SECOND)
+    assert isinstance(claims, Write)
+    assert claims.status["replacement"]["name"] == "next-1"
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"])
+def test_one_that_is_watched_and_gone_was_deleted(kind: str) -> None:
+    ends = decided(move(build.owner(kind, "db"), goneAt=text_of(START)), after=11 * SECOND)
+    assert isinstance(ends, Write)
+    assert ends.status["phase"] == "Cancelled"
+    assert ends.status["message"] == "the workload was deleted; nothing replaces the pod"
+
+
 def _plain(item: Any) -> dict[str, Any]:
     made: dict[str, Any] = {"kind": "PodMigration", **msgspec.to_builtins(item)}
     return made
