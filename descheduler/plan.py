@@ -177,15 +177,15 @@ class _Planner:
             found = _beside(pod, found, ledger)
         if isinstance(found, str):
             self._book(active, proposal, found, ledger, mode)
-        elif self._leaves_anyway(urgency):
-            room = self._made_room(proposal, desk)
-            if room is None:
-                self._book(active, proposal, None, ledger, Mode.EVICT if mode is Mode.SURGE else mode)
-            else:
-                self._book(active, proposal, room.node, ledger, mode, room.victims)
+        elif (room := self._made_room(proposal, desk)) is not None:
+            self._book(active, proposal, room.node, ledger, mode, room.victims)
         else:
+            held = _held(Case(pod, desk.context), question, mode, found)
+            if self._leaves_anyway(urgency) and not held:
+                self._book(active, proposal, None, ledger, Mode.EVICT if mode is Mode.SURGE else mode)
+                return
             ledger.picture.untake(pod)
-            self._refuse(active, pod, (found,))
+            self._refuse(active, pod, held or (found,))
             self._second_look.append(_Stuck(active, proposal, ledger.booked))
 
     def _made_room(self, proposal: Proposal, desk: _Desk) -> Room | None:
@@ -285,6 +285,15 @@ def _beside(pod: Pod, target: str, ledger: Ledger) -> str | Reason:
         if text
         else target
     )
+
+
+def _held(case: Case, question: Question, mode: Mode, found: Reason) -> tuple[Reason, ...]:
+    """Why a pod that has to go, and whose double has no place, cannot be evicted without one either: a move that only
+    the API refuses would be given up and begun again in every pass.
+    """
+    if mode is not Mode.SURGE or question.urgency is not Urgency.INTERRUPTION or not modes.is_crowded(case):
+        return ()
+    return tuple(Reason(it.code, f"{it.text}, and it cannot be doubled: {found.text}") for it in question.budget)
 
 
 def _waits(pod: Pod, question: Question, ledger: Ledger) -> bool:

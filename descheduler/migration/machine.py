@@ -133,6 +133,10 @@ class Failure:
     retry_after: timedelta = timedelta()
 
 
+CROWDED: Final = Failure(
+    "PDB_MULTIPLE: several PodDisruptionBudgets select it, and the API refuses every eviction", final=True
+)
+"""No turn ever comes at several budgets; whoever plans may double the pod, or say why it stays."""
 LONGEST_PAUSE: Final = 5
 """Doublings of the pause between two attempts: half a minute with the default settings."""
 
@@ -277,7 +281,7 @@ def _evict(migration: PodMigration, world: World, now: datetime) -> Action:
     if world.hold:
         return _await_budget(migration, world, now)
     if not world.permitted:
-        return _await_turn(migration, now)
+        return _give_up(migration, world, CROWDED, now) if world.crowded else _await_turn(migration, now)
     grace = world.settings.migrations.grace_period_seconds
     return Evict(source.metadata.name, source.metadata.uid, source.metadata.resource_version, grace)
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from cluster.objects import Pod
+from cluster.objects import Pod, PodDisruptionBudget
 from descheduler import scaling
 from descheduler.guards.case import Case
 from descheduler.migration import temporary_budget
@@ -89,14 +89,22 @@ def _forced(case: Case, found: Workload, question: Question) -> Mode | tuple[Rea
     """A budget that allows nothing now is waited for with the eviction at hand, so that no permission is missed. Our
     own temporary ones go when an interruption comes.
     """
-    budgets = [it for it in case.context.state.budgets_of(case.pod) if not temporary_budget.is_ours(it)]
-    several = len(budgets) > 1
+    budgets, several = _foreign(case), is_crowded(case)
     never = several or any(it.status.expected_pods <= it.status.desired_healthy for it in budgets)
     missed = case.pod.ready and (never or _is_only(case.pod, case, found))
     if missed and _in_time(case, question.deadline) and not _against(case, found, question):
         return Mode.SURGE
     waits = several or (never and found.uid in question.surging)  # its turn to be doubled comes
     return (question.budget or Mode.EVICT) if waits else Mode.EVICT
+
+
+def is_crowded(case: Case) -> bool:
+    """Whether several budgets select the pod, and so nobody can evict it. Ours go when theirs come."""
+    return len(_foreign(case)) > 1
+
+
+def _foreign(case: Case) -> list[PodDisruptionBudget]:
+    return [it for it in case.context.state.budgets_of(case.pod) if not temporary_budget.is_ours(it)]
 
 
 def _in_time(case: Case, deadline: datetime | None) -> bool:

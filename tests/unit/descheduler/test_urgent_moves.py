@@ -124,6 +124,36 @@ def test_what_was_told_is_not_told_again() -> None:
     assert isinstance(decided(state, made), Wait)
 
 
+def crowd(*names: str, **more: Any) -> list[Any]:
+    return [build.budget(name, allowed=1, labels={"app": "x"}, **more) for name in names]
+
+
+@pytest.mark.parametrize("intent", [{}, {"blocked": True}], ids=["at first", "after it waited for its turn"])
+def test_a_second_budget_ends_the_move(intent: dict[str, Any]) -> None:
+    """Nobody can evict such a pod, so no turn ever comes; the marks go, and whoever plans looks at it anew."""
+    made = move(step="Evict", intent=intent)
+    objects = [lost(), build.node("b"), *marked(2), *crowd("one", "two")]
+    gives_up = decided(build.state(*objects, made), made)
+    assert isinstance(gives_up, Write)
+    assert gives_up.status["intent"]["ending"] == "Failed"
+    assert gives_up.status["message"].startswith("PDB_MULTIPLE: ")
+    given_up = move(step="Evict", intent={"ending": "Failed"}, message=gives_up.status["message"])
+    assert isinstance(decided(build.state(*objects, given_up), given_up), MarkPod)
+    bare = [lost(), build.node("b"), *deployment("x", ["a", "a"]), *crowd("one", "two")]
+    ends = decided(build.state(*bare, given_up), given_up)
+    assert isinstance(ends, Write)
+    assert (ends.status["phase"], ends.status["message"]) == ("Failed", gives_up.status["message"])
+
+
+def test_a_second_budget_that_is_ours_goes_and_is_waited_for() -> None:
+    made = move(step="Evict")
+    ours = {"labels": {temporary_budget.MANAGED_BY: temporary_budget.OURS}}
+    objects = [*crowd("one"), *crowd("x-rescheduler-pdb", metadata=ours)]
+    waits = decided(build.state(lost(), build.node("b"), *marked(2), *objects, made), made)
+    assert isinstance(waits, Write)
+    assert waits.status["message"].startswith("PDB_NO_BUDGET: ")
+
+
 @pytest.mark.parametrize(
     ("intent", "first"),
     [

@@ -152,6 +152,27 @@ def test_how(
     assert list(scenes.refused(found).values()) == [{Code.PDB_NO_BUDGET}] * waiting
 
 
+CROWDED: dict[str, tuple[list[Any], dict[str, Any], list[Mode], dict[str, set[Code]]]] = {
+    "is doubled": ([SPOT], {}, [Mode.SURGE], {}),
+    "with too little time": ([SPOT], {"spec": spec(grace=116)}, [], {"a-00": {Code.PDB_MULTIPLE}}),
+    "not Ready": ([SPOT], {"ready": False}, [], {"a-00": {Code.PDB_MULTIPLE}}),
+    "without a place for its double": ([], {}, [], {"a-00": {Code.PDB_MULTIPLE}}),
+}
+"""Other nodes, the pod; how it leaves, or why it stays."""
+
+
+@pytest.mark.parametrize(("nodes", "pod", "modes", "refused"), CROWDED.values(), ids=CROWDED.keys())
+def test_nobody_is_evicted_whom_several_budgets_select(
+    nodes: list[Any], pod: dict[str, Any], modes: list[Mode], refused: dict[str, set[Code]]
+) -> None:
+    """An eviction would be refused, and planned again in every pass."""
+    budgets = [build.budget(name, allowed=1, labels={"app": "a"}) for name in ("one", "two")]
+    full = build.node("full", cpu="100m")
+    found = scenes.made([lost(), full, *nodes, *deployment("a", ["lost"], cpu="200m", **pod), *budgets], chosen())
+    assert [it.mode for it in found.moves] == modes
+    assert scenes.refused(found) == refused
+
+
 def filled(name: str, *, spot: bool, priority: int, **more: Any) -> list[Any]:
     """A node that one pod fills."""
     pods = deployment(f"on-{name}", [name], cpu="900m", spec=spec(priority), **more)
