@@ -5,6 +5,9 @@ link from one complete folder to the next, so what a link newly leads to is comp
 file may still be half written, also a new one (some editors remove the old file, make a new one and then fill it),
 and half a document can be a valid one: it is taken when two polls in a row have seen the same file with the same
 bytes. The same goes for a file that is gone, which it may be only for a moment.
+
+Another `labelPrefix` is not taken: moves under way have marked pods and workloads under the one in force, and would
+neither find nor remove these.
 """
 
 import os
@@ -86,7 +89,7 @@ class SettingsFile:
 
     def _judge(self, seen: _Seen) -> Outcome:
         try:
-            self._settings = _parse(self._path, seen)
+            self._settings = _succeeding(self._settings, _parse(self._path, seen))
         except InvalidSettings as refusal:
             self._mistakes = refusal.mistakes
             return Rejected(refusal.mistakes)
@@ -114,6 +117,14 @@ def _look(path: Path) -> _Seen | None:
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
         return None
     return _Seen((str(path.resolve()), after.st_dev, after.st_ino), content)
+
+
+def _succeeding(old: Settings | None, new: Settings) -> Settings:
+    """The new version, unless it cannot follow the old one while a process runs."""
+    if old is None or new.label_prefix == old.label_prefix:
+        return new
+    hint = "another one takes a restart of all programs, at a time without open moves"
+    raise InvalidSettings([Mistake("labelPrefix", repr(new.label_prefix), repr(old.label_prefix), hint)])
 
 
 def _parse(path: Path, seen: _Seen) -> Settings:

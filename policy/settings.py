@@ -84,7 +84,8 @@ class Settings(Group, frozen=True, kw_only=True):
     """`enforce`, or `observe`: plan and report, change nothing. Open moves still finish or roll back.
     Enforcing is what one installs it for."""
     label_prefix: Prefix = keys.DEFAULT_PREFIX
-    """Prefix of our labels, annotations and taints. Change it before the first move, not after it."""
+    """Prefix of our labels, annotations and taints. Change it before the first move, not after it. It takes a
+    restart: what is marked under the old one would not be found any more."""
     rescheduling_interval: Interval = timedelta(seconds=30)
     """Longest pause between two passes; events wake it earlier. Imbalance lasts longer than 30 seconds."""
     enabled_strategies: tuple[Name, ...] = settings_strategies.BUILT_IN

@@ -51,7 +51,7 @@ def check(client: Client, namespace: str, in_force: InForce, *, system: str) -> 
 def _advice(system: str) -> str:
     return (
         f"kubectl -n {system} logs deployment/{names.WEBHOOK}; check its certificates; settings that were changed "
-        "within the last minute may not be in force yet"
+        "within the last minute may not be in force yet, and another labelPrefix takes a restart"
     )
 
 

@@ -7,6 +7,7 @@ from policy.settings import Mode, Settings
 
 HEAD = "apiVersion: spotshift.dev/v1alpha1\nkind: Policy\n"
 OBSERVE = HEAD + "mode: observe\n"
+OTHER_PREFIX = OBSERVE + "labelPrefix: example.com/\n"
 WORSE = HEAD + "mode: maybe\n"
 
 
@@ -75,6 +76,27 @@ def test_a_bad_version_keeps_the_old_one_and_is_told_once(mount: Mount) -> None:
     mount.publish(HEAD)
     assert file.poll() == Loaded(Settings())
     assert file.mistakes == ()
+
+
+def test_another_prefix_takes_a_restart(mount: Mount) -> None:
+    """What is marked under the one in force has to be found and taken back under it."""
+    mount.publish(HEAD)
+    file = SettingsFile(mount.path)
+    file.poll()
+    mount.publish(OTHER_PREFIX)
+    rejected = file.poll()
+    assert isinstance(rejected, Rejected)
+    (mistake,) = rejected.mistakes
+    assert str(mistake).startswith(
+        "labelPrefix: 'example.com/' is not accepted, use 'scheduler.alpha.kubernetes.io/'"
+    )
+    assert "restart" in mistake.hint
+    assert file.settings == Settings(), "nothing of that version is in force"
+    mount.publish(OBSERVE)
+    assert file.poll() == Loaded(Settings(mode=Mode.OBSERVE))
+    mount.publish(OTHER_PREFIX)
+    again = SettingsFile(mount.path)
+    assert again.poll() == Loaded(Settings(mode=Mode.OBSERVE, label_prefix="example.com/"))
 
 
 def test_going_back_after_a_bad_version_clears_the_mistakes(mount: Mount) -> None:
