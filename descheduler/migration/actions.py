@@ -72,6 +72,8 @@ class Scale:
     after: int
     generation: int | None = None
     """Raise it only while the workload has not been changed since this generation."""
+    mark: tuple[str, str] | None = None
+    """Raise it only while the workload carries this label: taking it off calls the move off for everybody."""
     owned: bool = False
     """Lower it only while the number is the one that we wrote."""
     lowest: tuple[str, str, int] | None = None

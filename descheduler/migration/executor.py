@@ -186,6 +186,8 @@ class Executor:
         seen: dict[str, Any] = self._client.get(resource, action.name, namespace=namespace, timeout=REQUEST_SECONDS)
         if seen["metadata"]["uid"] != action.uid:
             return Overtaken("another workload has its name", gone=True)
+        if ownership.is_called_off(seen, action):
+            return Overtaken("the workload does not carry the label of this move")
         refusal = ownership.refusal(seen, action)
         if refusal is not None:
             return Failure(f"{Code.REPLICAS_CONTESTED}: {refusal}", final=True)

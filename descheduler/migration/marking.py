@@ -77,5 +77,10 @@ def workload(migration: PodMigration, world: World) -> MarkWorkload | None:
     return MarkWorkload(found.kind, found.name, found.uid, _id(migration))
 
 
+def of_workload(migration: PodMigration, world: World) -> tuple[str, str]:
+    """The label by which the workload says that this very move is under way."""
+    return world.keys.moving, _id(migration)
+
+
 def _id(migration: PodMigration) -> str:
     return values.label_for_node(migration.metadata.name)

@@ -31,6 +31,16 @@ def refusal(seen: Mapping[str, Any], action: Scale) -> str | None:
     return None
 
 
+def is_called_off(seen: Mapping[str, Any], action: Scale) -> bool:
+    """Whether a raise comes too late: the label of its move is gone. The generation does not tell: labels leave it as
+    it is.
+    """
+    if action.generation is None:
+        return False
+    labels = seen["metadata"].get("labels") or {}
+    return action.mark is None or labels.get(action.mark[0]) != action.mark[1]
+
+
 def owns(seen: Mapping[str, Any], manager: str) -> bool:
     """Whether this manager wrote the number last."""
     return any(it.get("manager") == manager for it in _writers(seen))

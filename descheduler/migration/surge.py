@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from cluster.objects import Pod, PodMigration
+from descheduler.migration import marking
 from descheduler.migration.actions import Action, MarkPod, MarkWorkload, Scale, Wait, Write
 from descheduler.migration.endings import Ending, text_of
 from descheduler.migration.world import World
@@ -73,6 +74,17 @@ class Turn:
     def unseen(self) -> bool:
         """Nothing has changed since the Surge was announced, as far as the watch has told."""
         return self.target.replicas == self.before and self.target.generation == self.intent["generation"]
+
+    @property
+    def mark(self) -> tuple[str, str]:
+        """The label without which nobody raises the number."""
+        return marking.of_workload(self.migration, self.world)
+
+    @property
+    def marked(self) -> bool:
+        """Whether the workload carries it."""
+        key, value = self.mark
+        return self.world.workload is not None and self.world.workload.labels.get(key) == value
 
     def since(self, key: str) -> datetime:
         """A time of the intent."""
@@ -162,9 +174,27 @@ def _up(turn: Turn) -> Action:
         return turn.write(AVAILABLE, scaledAt=text_of(turn.now))
     if target.replicas != turn.before or target.generation != turn.intent["generation"]:
         return turn.contested(f"{target.kind} {target.name} was changed to {target.replicas} replicas meanwhile")
-    return Scale(
-        target.kind, target.name, target.uid, turn.before, turn.raised, generation=int(turn.intent["generation"])
+    return _marking(turn) or Scale(
+        target.kind,
+        target.name,
+        target.uid,
+        turn.before,
+        turn.raised,
+        generation=int(turn.intent["generation"]),
+        mark=turn.mark,
     )
+
+
+def _marking(turn: Turn) -> Action | None:
+    """Another move of the workload may have set its own label, or somebody taken ours off. Who takes it off again and
+    again has the last word, or this would go on for ever.
+    """
+    if turn.marked:
+        return None
+    target, (key, value) = turn.target, turn.mark
+    if turn.since("at") + turn.world.settings.migrations.ready_timeout <= turn.now:
+        return turn.contested(f"{target.kind} {target.name} does not keep the label {key}")
+    return MarkWorkload(target.kind, target.name, target.uid, value)
 
 
 def _available(turn: Turn) -> Action:
@@ -275,11 +305,12 @@ def _after(turn: Turn) -> Action:
 
 
 def _back(turn: Turn) -> Action | Ending:
-    """First the label on the workload: with it changes the version of the object, so that a raise which another
-    process has on its way is refused. Then costs the other way round, the number, and the costs as they were.
+    """First the label on the workload: without it no number is raised, and with it changes the version of the object,
+    so that a raise which another process has on its way is refused. Then costs the other way round, the number, and
+    the costs as they were. The label of another move is none of our business: it raises nothing for this one.
     """
-    target, world = turn.target, turn.world
-    if world.workload is not None and world.keys.moving in world.workload.labels:
+    target = turn.target
+    if turn.marked:
         return MarkWorkload(target.kind, target.name, target.uid, None)
     if target.replicas == turn.raised and not turn.intent.get("left"):
         return _restored(turn) or _turned(turn) or _lower(turn)

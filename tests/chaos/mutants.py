@@ -65,9 +65,9 @@ MUTANTS: Final[dict[str, Mutant]] = {
         (
             Change(
                 "descheduler/migration/surge.py",
-                "    target, world = turn.target, turn.world\n    if world.workload is not None and",
+                "    target = turn.target\n    if turn.marked:",
                 '    return Ending(str(turn.intent["ending"]), str(turn.intent["why"]))\n'
-                "    target, world = turn.target, turn.world\n    if world.workload is not None and",
+                "    target = turn.target\n    if turn.marked:",
             ),
         ),
     ),

@@ -105,8 +105,12 @@ class Cluster:
 
     def _scale(self, action: Scale) -> None:
         fields = [{"manager": self.writer, "fieldsV1": {"f:spec": {"f:replicas": {}}}}]
-        meta = {"generation": self.generation, "managedFields": fields}
-        refusal = ownership.refusal({"metadata": meta, "spec": {"replicas": self.deployment.spec.replicas}}, action)
+        meta = {"generation": self.generation, "managedFields": fields, "labels": self.deployment.metadata.labels}
+        found = {"metadata": meta, "spec": {"replicas": self.deployment.spec.replicas}}
+        if ownership.is_called_off(found, action):
+            self.now += timedelta(milliseconds=500)
+            return
+        refusal = ownership.refusal(found, action)
         if refusal is not None:
             self.fail(machine.Failure(f"REPLICAS_CONTESTED: {refusal}", final=True))
         elif self.deployment.spec.replicas != action.after:
