@@ -38,6 +38,8 @@ class MarkPod:
     uid: str
     labels: Mapping[str, str | None] = field(default_factory=dict)
     annotations: Mapping[str, str | None] = field(default_factory=dict)
+    version: str = ""
+    """The pod must not have changed since; empty: it may have, for marks can be set at any time."""
 
 
 @dataclass(frozen=True, slots=True)

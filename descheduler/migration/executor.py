@@ -158,7 +158,8 @@ class Executor:
         )
 
     def _mark(self, namespace: str, action: MarkPod) -> Pod:
-        marks = {"labels": dict(action.labels), "annotations": dict(action.annotations)}
+        marks: dict[str, Any] = {"labels": dict(action.labels), "annotations": dict(action.annotations)}
+        marks["resourceVersion"] = action.version
         return self._client.merge_patch(
             PODS,
             action.name,

@@ -318,9 +318,10 @@ def _clear(migration: PodMigration, world: World) -> Action:
     """Take back every mark of ours that this migration made, then let go of the object."""
     if FINALIZER not in migration.metadata.finalizers:
         return Done()
-    unmark = marking.unmark(migration, world)
-    if unmark is not None:
-        return unmark
+    # Costs first, and again after the marks: what the answer to those shows, came before them and is the last.
+    taken_back = surge.remaining(migration, world) or marking.unmark(migration, world)
+    if taken_back is not None:
+        return taken_back
     found = world.replacement
     if found is not None and migration.status.phase == "Failed":
         missing = marking.missing(found, marking.of_replacement(migration, world, MigrationStatus.FAILED))

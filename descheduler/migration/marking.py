@@ -77,6 +77,11 @@ def workload(migration: PodMigration, world: World) -> MarkWorkload | None:
     return MarkWorkload(found.kind, found.name, found.uid, _id(migration))
 
 
+def is_foreign(pod: Pod, migration: PodMigration, world: World) -> bool:
+    """Whether another move has it by now."""
+    return pod.metadata.labels.get(world.keys.migration_id, _id(migration)) != _id(migration)
+
+
 def of_workload(migration: PodMigration, world: World) -> tuple[str, str]:
     """The label by which the workload says that this very move is under way."""
     return world.keys.moving, _id(migration)

@@ -9,7 +9,7 @@ makes scale down before the new pod is Available takes the new pod then, not the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -313,7 +313,7 @@ def _back(turn: Turn) -> Action | Ending:
     if turn.marked:
         return MarkWorkload(target.kind, target.name, target.uid, None)
     if target.replicas == turn.raised and not turn.intent.get("left"):
-        return _restored(turn) or _turned(turn) or _lower(turn)
+        return _restored(turn.migration, turn.world) or _turned(turn) or _lower(turn)
     seen = turn.since("backAt") + LAG
     if turn.unseen and seen > turn.now:
         return Wait(seen, "a number that was raised would be seen soon")
@@ -323,7 +323,11 @@ def _back(turn: Turn) -> Action | Ending:
         late = turn.since("lowered") + CONTROLLER_GRACE
         if late > turn.now:
             return Wait(late, "the controller is about to take the new pod")
-    return _restored(turn) or _cleaned(turn) or Ending(str(turn.intent["ending"]), str(turn.intent["why"]))
+    return (
+        _restored(turn.migration, turn.world)
+        or _cleaned(turn.new)
+        or Ending(str(turn.intent["ending"]), str(turn.intent["why"]))
+    )
 
 
 def _lower(turn: Turn) -> Action:
@@ -339,12 +343,26 @@ def _lower(turn: Turn) -> Action:
     return Scale(target.kind, target.name, target.uid, turn.raised, turn.before, owned=True)
 
 
-def _restored(turn: Turn) -> Action | None:
-    """The original's cost as it was, if what stands there is ours."""
-    source, old = turn.source, turn.intent.get("cost")
-    if source is None or cost_of(source) != LOWEST or old == str(LOWEST):
+def remaining(migration: PodMigration, world: World) -> MarkPod | None:
+    """A cost of ours when all is over: the workload was deleted in the middle and left its pods, or another process
+    had one on its way. The next move may have begun with one of these pods; what it set is its own.
+    """
+    if not is_mode(migration):
         return None
-    return _costing(source, old)
+    if world.source is not None and marking.is_foreign(world.source, migration, world):
+        return None
+    turned = world.doubles if "backAt" in (migration.status.intent or {}) else ()
+    ours = [pod for pod in turned if not marking.is_foreign(pod, migration, world)]
+    return _restored(migration, world) or _cleaned(ours)
+
+
+def _restored(migration: PodMigration, world: World) -> MarkPod | None:
+    """The original's cost as it was, if what stands there is ours; before the Surge began it is not."""
+    source, intent = world.source, migration.status.intent or {}
+    old = intent.get("cost")
+    if source is None or source.metadata.deletion_timestamp is not None or "to" not in intent:
+        return None
+    return _costing(source, old) if cost_of(source) == LOWEST and old != str(LOWEST) else None
 
 
 def _turned(turn: Turn) -> Action | None:
@@ -353,9 +371,9 @@ def _turned(turn: Turn) -> Action | None:
     return next((_costing(pod, str(LOWEST)) for pod in turn.new if cost_of(pod) != LOWEST), None)
 
 
-def _cleaned(turn: Turn) -> Action | None:
+def _cleaned(new: Iterable[Pod]) -> MarkPod | None:
     """A new pod that stays after all, because somebody wanted more of them, is a pod like others."""
-    return next((_costing(pod, None) for pod in turn.new if cost_of(pod) == LOWEST), None)
+    return next((_costing(pod, None) for pod in new if cost_of(pod) == LOWEST), None)
 
 
 _STEPS: Final[dict[str, Callable[[Turn], Action | Ending]]] = {
@@ -394,4 +412,6 @@ def _wait(turn: Turn, since: str, at: datetime | None, what: str) -> Action:
 
 
 def _costing(pod: Pod, value: str | None) -> MarkPod:
-    return MarkPod(pod.metadata.name, pod.metadata.uid, annotations={keys.POD_DELETION_COST: value})
+    """Tied to the pod as it was seen: one that comes late, when the marks of the move are off, is refused."""
+    meta = pod.metadata
+    return MarkPod(meta.name, meta.uid, annotations={keys.POD_DELETION_COST: value}, version=meta.resource_version)

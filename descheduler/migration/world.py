@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from cluster.objects import Pod, PodMigration
 from descheduler import scaling, workload
 from descheduler.migration import replacement, temporary_budget, turns
+from descheduler.moving import OPEN
 from descheduler.proposal import Mode, Urgency
 from descheduler.reasons import Reason
 from descheduler.scaling import ScaleTarget
@@ -71,6 +73,8 @@ class World:
     """How it should be carried out, if it has not begun."""
     scale: ScaleTarget | None = None
     """The scale of the workload, where there is one that we can change."""
+    doubles: tuple[Pod, ...] = ()
+    """When a Surge is over: pods of the owner that came after it was announced, though the workload may be gone."""
 
 
 def source_of(migration: PodMigration, state: ClusterState) -> Pod | None:
@@ -146,6 +150,7 @@ def look(
         crowded=source is not None and _crowded(source, state),
         mode=mode,
         scale=scaling.target_of(found, _owner_uid(migration, source), state),
+        doubles=tuple(_doubles(migration, state)),
     )
 
 
@@ -168,6 +173,12 @@ def _hold(migration: PodMigration, source: Pod | None, state: ClusterState, sett
     if source is None or migration.status.step != "Evict":
         return ""
     return temporary_budget.hold(migration, source, state, settings)
+
+
+def _doubles(migration: PodMigration, state: ClusterState) -> Iterable[Pod]:
+    """Asked where it matters only: it looks at every pod of the owner."""
+    ended = migration.status.phase not in OPEN and scaling.mode_of(migration) == scaling.SURGE
+    return replacement.candidates(migration, state) if ended else ()
 
 
 def _owner_uid(migration: PodMigration, source: Pod | None) -> str:

@@ -1,18 +1,21 @@
 """What a process that had stood still asks for a Surge comes too late to change anything."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
-from descheduler.migration.actions import MarkWorkload, Scale
+from cluster.objects import Pod
+from descheduler.migration import surge
+from descheduler.migration.actions import Action, Adopt, MarkPod, MarkWorkload, Release, Scale
 from descheduler.migration.executor import Done, Executor, Outcome, Overtaken
 from policy import keys
 from tests.unit.cluster import fake_api
-from tests.unit.cluster.fake_api import Answer, FakeApi, Seen
-from tests.unit.descheduler.test_machine import labelled
-from tests.unit.descheduler.test_surge import Cluster, cluster, restored
+from tests.unit.cluster.fake_api import Answer, FakeApi, Seen, status
+from tests.unit.descheduler.test_machine import labelled, remarked
+from tests.unit.descheduler.test_surge import COST, OLD, Cluster, cluster, restored
 
 KEYS = keys.under()
 OURS = "migration-1-x"
@@ -100,3 +103,94 @@ def test_the_way_back_leaves_the_label_of_another_move() -> None:
     made.carry_out(made.decide())
     label(made, "migration-2-y")
     assert not isinstance(made.decide(), MarkWorkload)
+
+
+def original(made: Cluster) -> Pod:
+    return made.state.pods["default", OLD]
+
+
+def costs(made: Cluster) -> list[str]:
+    return [it.metadata.annotations[COST] for it in made.pods() if COST in it.metadata.annotations]
+
+
+def is_cost(action: Action) -> bool:
+    return isinstance(action, MarkPod) and COST in action.annotations
+
+
+def until(made: Cluster, reached: Callable[[], bool], **more: Any) -> None:
+    for _ in range(80):
+        if reached():
+            return
+        made.carry_out(made.decide(**more))
+    raise AssertionError(made.migration.status)
+
+
+@pytest.mark.parametrize("before", [None, "7"], ids=["none", "one of the user's own"])
+def test_a_workload_deleted_without_its_pods_leaves_them_their_cost(before: str | None) -> None:
+    made = cluster(cost=before)
+    until(made, lambda: surge.cost_of(original(made)) == surge.LOWEST)
+    made.state.apply(made.deployment, None)
+    ended = made.run()
+    assert (ended.status.phase, ended.metadata.finalizers) == ("Cancelled", ())
+    assert costs(made) == ([before] if before else [])
+    assert set(original(made).metadata.labels) & set(KEYS.migration_labels) == set()
+
+
+def test_a_workload_deleted_on_the_way_back_leaves_the_new_pod_no_cost() -> None:
+    made = cluster(min_ready=30)
+    made.reach("AwaitAvailable")
+    until(made, lambda: bool(costs(made)), withdrawn="no longer wanted")
+    made.state.apply(made.deployment, None)
+    made.run(withdrawn="no longer wanted")
+    assert len(made.names()) == 2
+    assert costs(made) == []
+
+
+@pytest.mark.parametrize("name", [OLD, "web-0"], ids=["the original", "the new pod"])
+def test_a_cost_that_the_next_move_set_is_its_own(name: str) -> None:
+    made = cluster(min_ready=30)
+    made.reach("AwaitAvailable")
+    until(made, lambda: bool(costs(made)), withdrawn="no longer wanted")
+    made.state.apply(made.deployment, None)
+    made.run(withdrawn="no longer wanted")
+    made.carry_out(Adopt())
+    pod = made.state.pods["default", name]
+    next_one = {KEYS.migration_id: "migration-2-y"}
+    made.state.apply(pod, remarked(pod, next_one, {COST: str(surge.LOWEST)}))
+    assert isinstance(made.decide(), Release)
+
+
+@pytest.mark.parametrize("phase", ["Mark", "SurgeUp"], ids=["before it began", "when it had"])
+def test_the_lowest_cost_of_a_user_stays(phase: str) -> None:
+    made = cluster(cost=str(surge.LOWEST))
+    made.reach(phase)
+    made.run(withdrawn="no longer wanted")
+    assert costs(made) == [str(surge.LOWEST)]
+
+
+def test_a_cost_is_tied_to_the_pod_as_it_was_seen(api: FakeApi) -> None:
+    """The marks of the move are on that version; who calls the move off takes them off, and this is refused."""
+    made = cluster()
+    until(made, lambda: is_cost(made.decide()))
+    source = original(made)
+    meta = msgspec.structs.replace(source.metadata, resource_version="77")
+    made.state.apply(source, msgspec.structs.replace(source, metadata=meta))
+    api.answer(status(409, "Conflict"))
+    outcome = Executor(api.client(rate_limit=None), KEYS).perform(made.migration, made.decide())
+    assert isinstance(outcome, Overtaken)
+    (sent,) = api.seen
+    assert sent.body["metadata"] == {
+        "uid": source.metadata.uid,
+        "resourceVersion": "77",
+        "annotations": {COST: str(surge.LOWEST)},
+    }
+
+
+def test_a_cost_that_came_just_before_the_marks_went_is_taken_back() -> None:
+    made = cluster(min_ready=30)
+    made.reach("AwaitAvailable")
+    until(made, lambda: made.migration.status.phase == "Cancelled", withdrawn="no longer wanted")
+    until(made, lambda: KEYS.migration_id not in original(made).metadata.labels)
+    made.state.apply(original(made), remarked(original(made), {}, {COST: str(surge.LOWEST)}))
+    made.run()
+    restored(made)
