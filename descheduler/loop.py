@@ -128,6 +128,7 @@ class Loop:
     def _resign(self) -> None:
         if self._led:
             self._led = False
+            self._parts.upkeep.resign()
             self._parts.teller.resigned()
 
     def _adopt(self, state: ClusterState) -> None:

@@ -58,6 +58,7 @@ class Request:
     namespace: str = ""
     body: Mapping[str, Any] = field(default_factory=dict)
     uid: str = ""
+    """Of the object, where it must still be this one."""
     version: str = ""
     """For a deletion: the object must not have changed since."""
     events: tuple[Said, ...] = ()

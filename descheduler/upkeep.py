@@ -61,6 +61,8 @@ class Answer:
     item: Any = None
     error: Exception | None = None
     sent: bool = True
+    term: int = 0
+    """Which of its times as the leader this process asked in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ class Upkeep:
         self._send = send
         self._around = around
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+        self._term = 0
         self._under_way: set[ObjectKey] = set()
         self._failed: dict[ObjectKey, datetime] = {}
         """Until when a request that failed is not repeated."""
@@ -120,6 +123,12 @@ class Upkeep:
         self._next_look = min(due, default=None)
         return self._next_look
 
+    def resign(self) -> None:
+        """No longer the leader. What is answered to requests made until now may have been undone by others before it
+        is taken in, and must not be believed then.
+        """
+        self._term += 1
+
     def _is_as_seen(self, state: ClusterState, plan: Plan | None) -> bool:
         """Whether the last look saw the same; answers that came meanwhile ask for another by themselves."""
         return plan is self._plan and self._seen == (state.changes, self._around.settings(), self._around.stopped())
@@ -140,14 +149,14 @@ class Upkeep:
             self._under_way.add(request.key)
             hurries = self._around.hurried is not None and "spec" in request.body and request.resource is NODES
             pool = (self._around.hurried if hurries else None) or self._around.pool
-            pool.submit(self._run, request)
+            pool.submit(self._run, request, self._term)
         return later
 
-    def _run(self, request: Request) -> None:
+    def _run(self, request: Request, term: int) -> None:
         answer = Answer(request, sent=False)
         try:
             if self._around.leading():  # it may have waited in line for longer than the lease
-                answer = Answer(request, self._send(request))
+                answer = Answer(request, self._send(request), term=term)
         except Exception as error:  # noqa: BLE001 - outermost place of the thread: the object must not be lost
             answer = Answer(request, error=error)
         self._answers.put(answer)
@@ -160,13 +169,15 @@ class Upkeep:
         match answer.error:
             case None if answer.sent:
                 self._spoken[request.key] = now + BETWEEN_WRITES
-                if answer.item is not None:
+                if answer.item is not None and answer.term == self._term:
                     adopt(answer.item, state)
                 self._tell(request)
             case None:
                 pass
-            case errors.Conflict() | errors.NotFound():
+            case errors.Conflict() | errors.NotFound() as changed:
                 self._failed[request.key] = now + AFTER_CONFLICT
+                if isinstance(changed, errors.NotFound):
+                    forget(request, state)
             case error:
                 self._failed[request.key] = now + AFTER_ERROR
                 self._around.log.emit(Log.REQUEST_FAILED, name=request.name, error=error)
@@ -248,6 +259,16 @@ def adopt(item: Any, state: ClusterState) -> None:
         and is_newer(item.metadata.resource_version, known.metadata.resource_version)
     ):
         state.apply(known, item)
+
+
+def forget(request: Request, state: ClusterState) -> None:
+    """The API says that the budget is gone. The watch does not if it went before we put it into the state ourselves,
+    and then nobody else would ever take it out.
+    """
+    key = request.namespace, request.name
+    known = state.budgets.get(request.namespace, {}).get(key) if request.resource is PDBS else None
+    if known is not None and known.metadata.uid == request.uid:
+        state.apply(known, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,7 +195,9 @@ def _correction(wanted: Wanted, known: PodDisruptionBudget, settings: Settings) 
     if body:
         tied = {"uid": meta.uid, "resourceVersion": meta.resource_version}
         body["metadata"] = {**tied, **body.get("metadata", {})}
-        yield Request(verb=Verb.PATCH, resource=PDBS, name=meta.name, namespace=meta.namespace, body=body)
+        yield Request(
+            verb=Verb.PATCH, resource=PDBS, name=meta.name, namespace=meta.namespace, body=body, uid=meta.uid
+        )
 
 
 def _deletion(budget: PodDisruptionBudget) -> Request:

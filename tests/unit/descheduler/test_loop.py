@@ -70,6 +70,7 @@ class Desk:
     leading: bool = True
     now: datetime = NOW
     pool: Executor = field(default_factory=AtOnce)
+    upkeep: Upkeep | None = None
     created: list[str] = field(default_factory=list)
     told: Told = field(default_factory=Told)
     meter: Meter = field(default_factory=lambda: Meter(strict=True))
@@ -94,7 +95,7 @@ class Desk:
         self.loop = Loop(
             Parts(
                 migrator=migrator,
-                upkeep=Upkeep(lambda _: None, around),
+                upkeep=self.upkeep or Upkeep(lambda _: None, around),
                 api=self,
                 teller=teller,
                 pool=self.pool,
