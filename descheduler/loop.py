@@ -112,7 +112,7 @@ class Loop:
             return None
         self._led = True
         now = parts.wall()
-        parts.teller.held(self._held())
+        parts.teller.held(self.held())
         kept = parts.upkeep.turn(state, self.last, now)
         due = parts.migrator.turn(state, now)
         next_plan = self._plan(state, now)
@@ -120,8 +120,8 @@ class Loop:
         soonest = min(due or next_plan, kept or next_plan, next_plan, self._sweep(state, now))
         return max(0.0, (soonest - now).total_seconds())
 
-    def _held(self) -> str:
-        """Why nothing new may be begun."""
+    def held(self) -> str:
+        """Why nothing new may be begun; empty if it may. Asked by other threads too, right before they do it."""
         observing = self._parts.settings().mode is Mode.OBSERVE
         return self._parts.stopped() or ("mode is observe" if observing else "")
 
@@ -195,7 +195,8 @@ class Loop:
     def _create(self, move: Move, now: datetime) -> None:
         made: PodMigration | None = None
         with contextlib.suppress(errors.ApiError):  # the next plan starts from what is there
-            made = self._parts.api.create(move, now)
+            if self._parts.leading() and not self.held():  # it may have waited in line for long
+                made = self._parts.api.create(move, now)
         self._created.put((move.pod.metadata.key, made))
         self._parts.wake()
 

@@ -120,6 +120,7 @@ class Descheduler:
             pool=self._pool,
             wake=self._wake,
             leading=self._leading,
+            stopped=self._held,
             crew=self._crew,
         )
         upkeep = Upkeep(
@@ -208,6 +209,9 @@ class Descheduler:
 
     def _wake(self) -> None:
         self.live.wake()
+
+    def _held(self) -> str:
+        return self.loop.held()
 
     def _guided(self) -> bool:
         return self._settings.migrations.coordination is Coordination.GUIDED

@@ -17,7 +17,7 @@ from typing import Any, Final
 from cluster import errors
 from cluster.client import Client
 from cluster.objects import Node, PodDisruptionBudget
-from cluster.resources import NODES, PDBS
+from cluster.resources import NODES, PDBS, PODS
 from cluster.store import is_newer
 from descheduler import interruption, leaving, maintenance, marks
 from descheduler.guards import Context
@@ -112,7 +112,7 @@ class Upkeep:
         self._failed = {key: until for key, until in self._failed.items() if until > now}
         self._spoken = {key: until for key, until in self._spoken.items() if until > now}
         context = Context(state, settings, keys.under(settings.label_prefix), now, cooldowns={})
-        decided = _decide(context, plan, stopped=bool(stopped))
+        decided = _decide(context, plan, may_begin=_may_begin(settings, stopped))
         self._measure(decided.drains)
         self._tally.look(decided.departures, context)
         self._notices.look(context)
@@ -155,12 +155,16 @@ class Upkeep:
     def _run(self, request: Request, term: int) -> None:
         answer = Answer(request, sent=False)
         try:
-            if self._around.leading():  # it may have waited in line for longer than the lease
+            if self._may_send(request):  # it may have waited in line for longer than the lease
                 answer = Answer(request, self._send(request), term=term)
         except Exception as error:  # noqa: BLE001 - outermost place of the thread: the object must not be lost
             answer = Answer(request, error=error)
         self._answers.put(answer)
         self._around.wake()
+
+    def _may_send(self, request: Request) -> bool:
+        around = self._around
+        return around.leading() and (_may_begin(around.settings(), around.stopped()) or not _begins(request))
 
     def _take(self, answer: Answer, state: ClusterState, now: datetime) -> None:
         request = answer.request
@@ -280,11 +284,10 @@ class Decided:
     requests: tuple[Request, ...]
 
 
-def _decide(context: Context, plan: Plan | None, *, stopped: bool) -> Decided:
+def _decide(context: Context, plan: Plan | None, *, may_begin: bool) -> Decided:
     settings = context.settings
     enabled = node_maintenance.NAME in settings.enabled_strategies
     drains, departures = maintenance.look(context) if enabled else (), leaving.look(context)
-    may_begin = not stopped and settings.mode is not Mode.OBSERVE
     drained, lost = {it.drain.name for it in drains}, {it.loss.name for it in departures}
     found = (
         # First: of one node the first request goes, and a drain is patient.
@@ -293,7 +296,19 @@ def _decide(context: Context, plan: Plan | None, *, stopped: bool) -> Decided:
         *maintenance.requests(drains, context, plan, may_begin=may_begin),
         *temporary_budget.requests(context.state, settings),
     )
-    return Decided(drains, departures, found)
+    return Decided(drains, departures, tuple(it for it in found if may_begin or not _begins(it)))
+
+
+def _may_begin(settings: Settings, stopped: str) -> bool:
+    return not stopped and settings.mode is not Mode.OBSERVE
+
+
+def _begins(request: Request) -> bool:
+    """A cordon, a budget or the end of a pod. What takes something back, or tells of progress, is none of these."""
+    if request.resource is NODES:
+        return bool(request.body.get("spec", {}).get("unschedulable"))
+    made = request.verb is Verb.CREATE
+    return made or (request.verb is Verb.DELETE and request.resource is PODS)
 
 
 def _looks(decided: Decided, context: Context) -> Iterator[datetime]:

@@ -122,6 +122,12 @@ class Done:
 Action = Adopt | Write | MarkPod | MarkWorkload | Evict | Scale | CreateCopy | RemoveCopy | Release | Wait | Done
 
 
+def begins(action: Action) -> bool:
+    """Whether it takes a pod away or asks for one more. What takes that back, or writes it down, does not."""
+    raises = isinstance(action, Scale) and action.after > action.before
+    return raises or isinstance(action, Evict | CreateCopy)
+
+
 def owner_json(owner: OwnerReference | None) -> dict[str, Any] | None:
     """A reference as the status holds it."""
     if owner is None:

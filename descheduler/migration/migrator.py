@@ -21,7 +21,7 @@ from cluster.store import is_newer
 from descheduler import interruption
 from descheduler.crew import Crew, Rank
 from descheduler.migration import machine, temporary_budget
-from descheduler.migration.actions import Action, Adopt, Done, Evict, Release, Scale, Wait, Write
+from descheduler.migration.actions import Action, Adopt, Done, Evict, Release, Scale, Wait, Write, begins
 from descheduler.migration.executor import Done as Accepted
 from descheduler.migration.executor import Outcome, Overtaken, Shown
 from descheduler.migration.machine import Failure
@@ -71,6 +71,7 @@ class Migrator:
         pool: Pool,
         wake: Callable[[], None],
         leading: Callable[[], bool] = lambda: True,
+        stopped: Callable[[], str] = lambda: "",
         crew: Crew | None = None,
     ) -> None:
         self._perform = perform
@@ -80,6 +81,7 @@ class Migrator:
         self._crew = crew
         self._wake = wake
         self._leading = leading
+        self._stopped = stopped
         self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
         self._under_way: set[Key] = set()
         self._rest: dict[Key, datetime] = {}
@@ -129,12 +131,19 @@ class Migrator:
 
     def _run(self, key: Key, migration: PodMigration, action: Action) -> None:
         try:
-            # It may have waited for a thread, or the whole process may have stood still.
-            outcome = self._perform(migration, action) if self._leading() else Overtaken("no longer the leader")
+            overtaken = self._overtaken(action)
+            outcome = self._perform(migration, action) if overtaken is None else overtaken
         except Exception as error:  # noqa: BLE001 - outermost place of the thread: the migration must not be lost
             outcome = Failure(f"{type(error).__name__}: {error}")
         self._reports.put(Report(key, migration, action, outcome))
         self._wake()
+
+    def _overtaken(self, action: Action) -> Overtaken | None:
+        """It may have waited for a thread, or the whole process may have stood still."""
+        if not self._leading():
+            return Overtaken("no longer the leader")
+        why = self._stopped() if begins(action) else ""
+        return Overtaken(f"stopped: {why}") if why else None
 
     def _take(self, report: Report, state: ClusterState, now: datetime) -> None:
         self._under_way.discard(report.key)

@@ -27,13 +27,11 @@ class Cluster:
         self.budget: Any = None
         self.made = 0
         self.sent: list[Verb] = []
-        self.stopped = ""
-        self.settings = Settings()
         self.upkeep = Upkeep(
             self.send,
             Surroundings(
-                settings=lambda: self.settings,
-                stopped=lambda: self.stopped,
+                settings=Settings,
+                stopped=lambda: "",
                 leading=lambda: True,
                 pool=self.pool,
                 wake=lambda: None,
