@@ -105,7 +105,7 @@ ROWS: Final = (
         Clock.START,
         15,
     ),
-    SignalRow(Kind.INTERRUPTION, Place.ANNOTATION, "cloud.google.com/impending-node-termination"),
+    SignalRow(Kind.INTERRUPTION, Place.ANNOTATION, "cloud.google.com/impending-node-termination", notice_seconds=15),
     # Host maintenance is announced up to weeks ahead: no reason to empty the node more than a day early.
     SignalRow(
         Kind.MAINTENANCE,

@@ -21,6 +21,7 @@ KEYS = keys.under()
 ITN = "aws-node-termination-handler/spot-itn"
 REBALANCE = "aws-node-termination-handler/rebalance-recommendation"
 LIFECYCLE = "aws-node-termination-handler/asg-lifecycle-termination"
+GKE = "cloud.google.com/impending-node-termination"
 
 
 def ago(seconds: float) -> datetime:
@@ -75,12 +76,14 @@ SIGNALS: dict[str, tuple[dict[str, Any], tuple[float, float | None] | None]] = {
         {"taints": [taint(ITN)], "annotations": {KEYS.interruption_cause: "x", KEYS.interruption_since: "soon"}},
         (0, 120),
     ),
+    "an annotation has no time of its own": ({"annotations": {GKE: ""}}, (0, 15)),
+    "and counts from when it was seen": ({"annotations": {GKE: "", **noted(f"annotation {GKE}", 5)}}, (5, 10)),
     "no deadline": ({"taints": [taint(LIFECYCLE)]}, (0, None)),
     "may be taken back": ({"taints": [taint(REBALANCE)]}, (0, None)),
     "two, the hard one counts": ({"taints": [taint(REBALANCE, ago(900)), taint(ITN, ago(5))]}, (5, 115)),
     "of two the nearer": (
         {
-            "taints": [taint(ITN, ago(5)), taint("cloud.google.com/impending-node-termination", ago(1))],
+            "taints": [taint(ITN, ago(5)), taint(GKE, ago(1))],
         },
         (1, 14),
     ),
