@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from cluster.objects import Pod, PodDisruptionBudget
+from cluster.objects import Deployment, Pod, PodDisruptionBudget, ReplicaSet
 from descheduler import scaling
 from descheduler.guards.case import Case
 from descheduler.migration import temporary_budget
@@ -92,7 +92,7 @@ def _forced(case: Case, found: Workload, question: Question) -> Mode | tuple[Rea
     budgets, several = _foreign(case), is_crowded(case)
     never = several or any(it.status.expected_pods <= it.status.desired_healthy for it in budgets)
     missed = case.pod.ready and (never or _is_only(case.pod, case, found))
-    if missed and _in_time(case, question.deadline) and not _against(case, found, question):
+    if missed and _in_time(case, found, question.deadline) and not _against(case, found, question):
         return Mode.SURGE
     waits = several or (never and found.uid in question.surging)  # its turn to be doubled comes
     return (question.budget or Mode.EVICT) if waits else Mode.EVICT
@@ -107,9 +107,9 @@ def _foreign(case: Case) -> list[PodDisruptionBudget]:
     return [it for it in case.context.state.budgets_of(case.pod) if not temporary_budget.is_ours(it)]
 
 
-def _in_time(case: Case, deadline: datetime | None) -> bool:
-    """Whether another pod would serve, and this one have stopped, before the node is gone. How long a start takes,
-    the pod itself has shown; a time that is out of proportion tells of trouble later on.
+def _in_time(case: Case, found: Workload, deadline: datetime | None) -> bool:
+    """Whether another pod would be Available, and this one have stopped, before the node is gone. How long a start
+    takes, the pod itself has shown; a time that is out of proportion tells of trouble later on.
     """
     if deadline is None:
         return True
@@ -121,7 +121,13 @@ def _in_time(case: Case, deadline: datetime | None) -> bool:
     ):
         took = pod.ready_since - pod.start_time
     grace = timedelta(seconds=pod.spec.termination_grace_period_seconds)
-    return case.context.now + took + grace + REACTION < deadline
+    return case.context.now + took + _proving(found) + grace + REACTION < deadline
+
+
+def _proving(found: Workload) -> timedelta:
+    """How long a Ready pod has to stay so before it counts as Available."""
+    scaled = found.object if isinstance(found.object, Deployment | ReplicaSet) else None
+    return timedelta(seconds=scaled.spec.min_ready_seconds if scaled is not None else 0)
 
 
 def _only(case: Case, found: Workload, question: Question) -> Mode | tuple[Reason, ...]:

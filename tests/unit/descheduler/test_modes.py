@@ -1,7 +1,7 @@
 """How a pod is moved, for every kind of owner, budget and urgency."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -194,3 +194,18 @@ ASKED: dict[str, tuple[list[Any], str, Any]] = {
 @pytest.mark.parametrize(("objects", "mode", "expected"), ASKED.values(), ids=ASKED.keys())
 def test_what_somebody_asked_for(objects: list[Any], mode: str, expected: Any) -> None:
     assert asked(objects, asked=mode) == expected
+
+
+PROVING: dict[str, tuple[list[Any], Any]] = {
+    "Deployment, time to prove itself": (altered({"spec": {"minReadySeconds": 50}}), Mode.SURGE),
+    "Deployment, not any more": (altered({"spec": {"minReadySeconds": 90}}), Mode.EVICT),
+    "ReplicaSet, time to prove itself": (owned("ReplicaSet", 1, minReadySeconds=50), Mode.SURGE),
+    "ReplicaSet, not any more": (owned("ReplicaSet", 1, minReadySeconds=90), Mode.EVICT),
+}
+
+
+@pytest.mark.parametrize(("objects", "expected"), PROVING.values(), ids=PROVING.keys())
+def test_a_new_pod_has_to_be_available_before_the_deadline(objects: list[Any], expected: Mode) -> None:
+    """Ready is not enough: the original goes when the other one has been so for `minReadySeconds`."""
+    deadline = NOW + timedelta(seconds=120)
+    assert asked(objects, urgency=Urgency.INTERRUPTION, deadline=deadline) is expected
