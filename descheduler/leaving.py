@@ -129,7 +129,7 @@ def _deletions(departure: Departure, context: Context, told: Refusals) -> Iterat
             note = (
                 f"node {departure.loss.name} is lost at {values.format_time(deadline)} and only a budget held the pod"
             )
-            yield overdue.deletion(left.pod, departure.loss.node, note)
+            yield overdue.deletion(left.pod, node=departure.loss.node, note=note, settings=context.settings)
 
 
 def _grace(pod: Pod, context: Context) -> timedelta:

@@ -201,7 +201,7 @@ def _overdue(seen: Sequence[Progress], context: Context, told: Refusals) -> Iter
         for left in progress.left:
             if overdue.only_a_budget(left, context, told):
                 note = f"the deadline of node {progress.drain.name} has passed and only a budget held the pod"
-                yield overdue.deletion(left.pod, progress.drain.node, note)
+                yield overdue.deletion(left.pod, node=progress.drain.node, note=note, settings=context.settings)
 
 
 # ---- small readings

@@ -17,6 +17,7 @@ from descheduler.guards import Context
 from descheduler.node_state import Key
 from descheduler.reasons import Code, Reason
 from descheduler.requests import Request, Said, Verb, pod_subject
+from policy.settings import Settings
 from telemetry.metrics import Metric
 
 TOPIC: Final = Topic("DeletedPastBudget", "Drain", Severity.WARNING)
@@ -42,8 +43,8 @@ def held(migration: PodMigration) -> str:
     return migration.status.message if (migration.status.intent or {}).get("blocked") else ""
 
 
-def deletion(pod: Pod, node: Node, note: str) -> Request:
-    """With its own grace period, and only if it has not changed since it was looked at."""
+def deletion(pod: Pod, *, node: Node, note: str, settings: Settings) -> Request:
+    """With the grace period of an eviction, and only if it has not changed since it was looked at."""
     meta = pod.metadata
     return Request(
         verb=Verb.DELETE,
@@ -52,6 +53,7 @@ def deletion(pod: Pod, node: Node, note: str) -> Request:
         namespace=meta.namespace,
         uid=meta.uid,
         version=meta.resource_version,
+        grace_period_seconds=settings.migrations.grace_period_seconds,
         events=(Said(pod_subject(pod), TOPIC, note), Said(marks.subject(node), TOPIC, f"{meta.name}: {note}")),
         counts=(Metric.DELETED_PAST_BUDGET,),
     )

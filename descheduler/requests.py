@@ -61,6 +61,8 @@ class Request:
     """Of the object, where it must still be this one."""
     version: str = ""
     """For a deletion: the object must not have changed since."""
+    grace_period_seconds: int | None = None
+    """For the deletion of a pod: seconds it has to stop; None: its own."""
     events: tuple[Said, ...] = ()
     lines: tuple[Line, ...] = ()
     counts: tuple[Metric, ...] = ()

@@ -244,6 +244,7 @@ class ClusterWrites:
                     namespace=where,
                     uid=request.uid or None,
                     resource_version=request.version or None,
+                    grace_period_seconds=request.grace_period_seconds,
                     timeout=REQUEST_SECONDS,
                 )
         return None

@@ -74,7 +74,7 @@ class Migrations(Group, frozen=True, kw_only=True):
     """Longest wait for a replacement to become Ready. Covers pulling a large image on a new node. A StatefulSet makes
     one only when the old pod is gone: there it counts from then."""
     grace_period_seconds: Grace | None = None
-    """Seconds an evicted pod has to stop. Unset: the pod's own, which its author chose for a reason."""
+    """Seconds that a pod has to stop, evicted or deleted at a deadline. Unset: its own, which its author chose."""
     hint_propagation: Wait = timedelta(seconds=1)
     """Pause between publishing a hint and the eviction, so that every webhook replica has seen it."""
     single_replica_fallback: SingleReplicaFallback = SingleReplicaFallback.WAIT
