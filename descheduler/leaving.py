@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from cluster.eventlog import Severity, Topic
 from cluster.objects import Pod
-from descheduler import drain, interruption, marks, overdue
+from descheduler import drain, grace, interruption, marks, overdue
 from descheduler.drain import Left, Standing
 from descheduler.guards import Context
 from descheduler.interruption import Loss
@@ -86,7 +86,7 @@ def next_deadline(seen: Sequence[Departure], context: Context) -> datetime | Non
     for departure in seen:
         deadline = departure.loss.deadline
         if deadline is not None:
-            found += [deadline, *(deadline - _grace(pod, context) for pod in departure.staying)]
+            found += [deadline, *(deadline - grace.of(pod, context.settings) for pod in departure.staying)]
     return min((it for it in found if it > context.now), default=None)
 
 
@@ -125,16 +125,12 @@ def _deletions(departure: Departure, context: Context, told: Refusals) -> Iterat
     if deadline is None:
         return
     for left in departure.left:
-        if deadline - _grace(left.pod, context) <= context.now and overdue.only_a_budget(left, context, told):
+        due = deadline - grace.of(left.pod, context.settings)
+        if due <= context.now and overdue.only_a_budget(left, context, told):
             note = (
                 f"node {departure.loss.name} is lost at {values.format_time(deadline)} and only a budget held the pod"
             )
             yield overdue.deletion(left.pod, node=departure.loss.node, note=note, settings=context.settings)
-
-
-def _grace(pod: Pod, context: Context) -> timedelta:
-    chosen = context.settings.migrations.grace_period_seconds
-    return timedelta(seconds=pod.spec.termination_grace_period_seconds if chosen is None else chosen)
 
 
 def _refusals(plan: Plan | None) -> Refusals:

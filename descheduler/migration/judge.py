@@ -5,17 +5,18 @@ it should go.   Pure, but for remembering what was worked out for the state as i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from cluster.objects import Node, Pod, PodMigration
-from descheduler import guards, interruption, memory, scaling, signs
+from descheduler import grace, guards, interruption, memory, scaling, signs
 from descheduler.fit import Fitter
 from descheduler.guards import Context
 from descheduler.guards.case import Case
 from descheduler.interruption import Loss
 from descheduler.ledger import Ledger
-from descheduler.migration import approach, permits, recreate, replacement, surge, world
+from descheduler.migration import approach, modes, permits, recreate, replacement, surge, world
 from descheduler.migration.world import Viewpoint, World
 from descheduler.node_state import Key
 from descheduler.picture import Picture
@@ -55,9 +56,9 @@ class Judge:
         context = self._seen(state, now)
         by = Viewpoint(context.keys, context.settings, self._holder, now)
         source = world.source_of(migration, state)
-        lost = source is not None and source.node_name in self._lost
+        loss = self._lost.get(source.node_name) if source is not None else None
         # Who asked for it does not matter any more when the node goes.
-        urgency = Urgency.INTERRUPTION if lost else urgency_of(migration)
+        urgency = Urgency.INTERRUPTION if loss is not None else urgency_of(migration)
         target, mode = "", Mode.EVICT
         objections: tuple[Reason, ...] = ()
         if source is not None and source.node_name and migration.status.step in BEFORE_EVICTION:
@@ -66,7 +67,7 @@ class Judge:
             objections += unsuited
         elif source is not None and (surge.under_way(migration) or recreate.under_way(migration)):
             objections = tuple(_meanwhile(migration, source, context, urgency))
-        return world.look(
+        seen = world.look(
             migration,
             state,
             by,
@@ -77,6 +78,8 @@ class Judge:
             mode=mode,
             permitted=urgency is not Urgency.INTERRUPTION or migration.metadata.key in self._permitted,
         )
+        by_then = _leave_by(source, loss, context.settings)
+        return replace(seen, leave_by=by_then) if by_then is not None else seen
 
     def _seen(self, state: ClusterState, now: datetime) -> Context:
         known, settings = self._context, self._settings()
@@ -132,6 +135,13 @@ def _asks_to_be_left(node: Node, context: Context) -> bool:
     table = context.settings.signals.all_rows()
     read = signals.read(signs.of(node), keys=context.keys, now=context.now, table=table)
     return any(signal.kind is Kind.MAINTENANCE for signal in read)
+
+
+def _leave_by(source: Pod | None, loss: Loss | None, settings: Settings) -> datetime | None:
+    """By the loss as it is now: a move may have begun before anybody knew of it."""
+    if source is None or loss is None or loss.deadline is None:
+        return None
+    return loss.deadline - grace.of(source, settings) - modes.REACTION
 
 
 def urgency_of(migration: PodMigration) -> Urgency:

@@ -15,12 +15,11 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from cluster.objects import Pod, PodMigration
-from descheduler.migration import arrival, marking, recreate, surge
+from descheduler.migration import arrival, eviction, marking, recreate, surge
 from descheduler.migration.actions import (
     Action,
     Adopt,
     Done,
-    Evict,
     MarkWorkload,
     Release,
     Wait,
@@ -39,8 +38,6 @@ ENDED: Final = frozenset({"Completed", "Failed", "Cancelled"})
 PAST_EVICTION: Final = frozenset({"AwaitReplacement", "Settle"})
 OTHER_VERSION_PAUSE: Final = timedelta(minutes=1)
 """Between two looks at a move that a newer version has begun: it alone knows what it has changed."""
-TURN_PAUSE: Final = timedelta(seconds=1)
-"""Between two looks at a move that comes first, if nothing is heard of it."""
 
 
 def step(migration: PodMigration, world: World, now: datetime) -> Action:
@@ -101,13 +98,12 @@ def failed(migration: PodMigration, world: World, failure: Failure, now: datetim
         failure = replace(failure, final=False, counts=False)
     attempts = migration.status.attempts + (1 if failure.counts else 0)
     over = failure.final or attempts > settings.max_retries
+    patient = failure.blocked and world.urgency is not Urgency.VOLUNTARY and not failure.final
     if surge.under_way(migration):
-        if failure.final or (over and not surge.is_going_back(migration)):
+        if failure.final or (over and not patient and not surge.is_going_back(migration)):
             return surge.given_up(migration, world, Ending("Failed", failure.why), now)
-    elif over and migration.status.step != recreate.REMOVE:
-        patient = failure.blocked and world.urgency is not Urgency.VOLUNTARY and not failure.final
-        if not patient and migration.status.step not in PAST_EVICTION:
-            return _give_up(migration, world, failure, now)
+    elif over and not patient and migration.status.step not in {recreate.REMOVE, *PAST_EVICTION}:
+        return _give_up(migration, world, failure, now)
     pause = max(settings.retry_backoff * 2 ** min(attempts, LONGEST_PAUSE), failure.retry_after)
     intent = {**(migration.status.intent or {}), "retryAt": text_of(now + pause), "blocked": failure.blocked}
     return Write({"attempts": attempts, "message": failure.why[:MESSAGE], "intent": intent})
@@ -252,7 +248,7 @@ def _mark(migration: PodMigration, world: World, now: datetime) -> Action:
     if not _hurries(world) and seen > now:
         return Wait(seen, "the webhook is being told where the replacement should go")
     if world.ahead and world.urgency is Urgency.VOLUNTARY:
-        return Wait(now + TURN_PAUSE, f"{world.ahead} of the same owner comes first")
+        return Wait(now + eviction.TURN_PAUSE, f"{world.ahead} of the same owner comes first")
     return _begin(migration, source, world, now)
 
 
@@ -280,18 +276,9 @@ def _evict(migration: PodMigration, world: World, now: datetime) -> Action:
         return missing if _hurries(world) else Write({"step": "Mark", "holder": world.holder})
     if world.hold:
         return _await_budget(migration, world, now)
-    if not world.permitted:
-        return _give_up(migration, world, CROWDED, now) if world.crowded else _await_turn(migration, now)
-    grace = world.settings.migrations.grace_period_seconds
-    return Evict(source.metadata.name, source.metadata.uid, source.metadata.resource_version, grace)
-
-
-def _await_turn(migration: PodMigration, now: datetime) -> Action:
-    """Said once in the status, where people look; the budget itself tells when to look again."""
-    if _blocked(migration):
-        return Wait(now + TURN_PAUSE, migration.status.message)
-    intent = {**(migration.status.intent or {}), "blocked": True}
-    return Write({"message": "PDB_NO_BUDGET: its disruption budget allows no eviction now", "intent": intent})
+    if world.crowded and not world.permitted:
+        return _give_up(migration, world, CROWDED, now)
+    return eviction.attempt(migration, source, world, now)
 
 
 def _await_budget(migration: PodMigration, world: World, now: datetime) -> Action:

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from cluster.objects import Pod, PodMigration
 from descheduler.budgets import Budgets
-from descheduler.migration import world
+from descheduler.migration import eviction, surge, world
 from descheduler.node_state import Key
 from descheduler.state import ClusterState
 
@@ -30,11 +30,16 @@ def find(state: ClusterState, now: datetime) -> frozenset[Key]:
 def _standing(state: ClusterState, now: datetime) -> Iterator[tuple[PodMigration, Pod]]:
     """Those before their eviction, but for those that rest after another kind of failure."""
     for migration in state.open_migrations():
-        if migration.status.step != "Evict":
+        if not _evicts(migration):
             continue
         pod = world.source_of(migration, state)
         if pod is not None and pod.metadata.deletion_timestamp is None and not _rests(migration, now):
             yield migration, pod
+
+
+def _evicts(migration: PodMigration) -> bool:
+    doubling = migration.status.step in {surge.AVAILABLE, surge.DOWN}
+    return migration.status.step == "Evict" or (doubling and eviction.is_announced(migration))
 
 
 def _rests(migration: PodMigration, now: datetime) -> bool:

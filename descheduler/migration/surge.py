@@ -4,7 +4,8 @@
 
 Until the number is lowered the original serves, and the way back takes the new pod instead of it. The number is
 lowered only while it is the one that we wrote. The deletion cost is set last of all: a controller that somebody else
-makes scale down before the new pod is Available takes the new pod then, not the one that serves.
+makes scale down before the new pod is Available takes the new pod then, not the one that serves. Only where its node
+would be gone before the new pod is Available, the original is evicted first and the number is lowered after that.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from cluster.objects import Pod, PodMigration
-from descheduler.migration import marking
+from descheduler.migration import eviction, marking
 from descheduler.migration.actions import Action, MarkPod, MarkWorkload, Scale, Wait, Write
-from descheduler.migration.endings import Ending, text_of
+from descheduler.migration.endings import Ending, text_of, time_of
 from descheduler.migration.world import World
 from descheduler.reasons import Code
 from descheduler.scaling import ScaleTarget, mode_of
@@ -146,9 +147,10 @@ def step(migration: PodMigration, world: World, called_off: str, now: datetime) 
     if world.scale is None:
         return Ending("Cancelled", "the workload was deleted")
     turn = Turn(migration, world, world.scale, called_off, now)
-    retry = turn.intent.get("retryAt")
-    if isinstance(retry, str) and datetime.fromisoformat(retry) > now:
-        return Wait(datetime.fromisoformat(retry), migration.status.message)
+    retry = time_of(turn.intent.get("retryAt"))
+    # An eviction that its budget refused keeps nothing else from going on.
+    if retry is not None and retry > now and not turn.intent.get("blocked"):
+        return Wait(retry, migration.status.message)
     return _STEPS[migration.status.step](turn)
 
 
@@ -156,7 +158,8 @@ def given_up(migration: PodMigration, world: World, ending: Ending, now: datetim
     """Begin the way back; or, on it, leave a number alone that is not ours any more. How it will end stands in
     the intent, because the message tells of whatever goes wrong until then.
     """
-    intent = {key: value for key, value in (migration.status.intent or {}).items() if key != "retryAt"}
+    known = migration.status.intent or {}
+    intent = {key: value for key, value in known.items() if key not in {"retryAt", "blocked"}}
     if migration.status.step == BACK:
         return Write({"intent": {**intent, "left": True}})
     intent |= {"action": BACK, "ending": ending.phase, "why": ending.why[:1024], "backAt": text_of(now)}
@@ -288,13 +291,22 @@ def _verify(turn: Turn, source: Pod) -> Action:
     late = turn.since("loweredAt") + turn.world.settings.migrations.ready_timeout
     gone = turn.world.replacement is None
     if not gone and late > turn.now:
-        return Wait(turn.now + CONTROLLER_GRACE, f"{source.metadata.name} is about to be taken")
+        return _not_taken(turn, f"{source.metadata.name} is about to be taken")
     what = f"{turn.target.kind} {turn.target.name} took another pod than {source.metadata.name}"
     return replace(turn.contested(what), late=not gone)
 
 
+def _not_taken(turn: Turn, what: str) -> Action:
+    """A controller that is slow, or has taken another one, is not waited for where the node does not wait either."""
+    by, acts = turn.world.leave_by, turn.since("loweredAt") + LAG
+    if by is not None and acts > turn.now:
+        return Wait(acts, what)
+    evicted = eviction.when_time_is_up(turn.migration, turn.world, turn.now)
+    return evicted or Wait(_earliest(turn.now + CONTROLLER_GRACE, by), what)
+
+
 def _after(turn: Turn) -> Action:
-    """The original is going. If it was somebody else who took it, the number is still raised."""
+    """The original is going. If it was not the lower number that took it, the number is still raised."""
     target = turn.target
     if target.replicas == turn.raised and not turn.intent.get("left"):
         return Scale(target.kind, target.name, target.uid, turn.raised, turn.before, owned=True)
@@ -305,13 +317,11 @@ def _after(turn: Turn) -> Action:
 
 
 def _back(turn: Turn) -> Action | Ending:
-    """First the label on the workload: without it no number is raised, and with it changes the version of the object,
-    so that a raise which another process has on its way is refused. Then costs the other way round, the number, and
-    the costs as they were. The label of another move is none of our business: it raises nothing for this one.
-    """
+    """First what is on its way is stopped. Then costs the other way round, the number, and the costs as they were."""
     target = turn.target
-    if turn.marked:
-        return MarkWorkload(target.kind, target.name, target.uid, None)
+    unmarked = _unmarked(turn)
+    if unmarked is not None:
+        return unmarked
     if target.replicas == turn.raised and not turn.intent.get("left"):
         return _restored(turn.migration, turn.world) or _turned(turn) or _lower(turn)
     seen = turn.since("backAt") + LAG
@@ -328,6 +338,18 @@ def _back(turn: Turn) -> Action | Ending:
         or _cleaned(turn.new)
         or Ending(str(turn.intent["ending"]), str(turn.intent["why"]))
     )
+
+
+def _unmarked(turn: Turn) -> Action | None:
+    """Marks of the move on the original and on the workload: without them nothing is evicted or raised, and with them
+    change the versions of the objects, so that what another process has on its way is refused. The label of another
+    move is none of our business: it raises nothing for this one.
+    """
+    target = turn.target
+    source = marking.unmark(turn.migration, turn.world) if eviction.is_announced(turn.migration) else None
+    if source is None and turn.marked:
+        return MarkWorkload(target.kind, target.name, target.uid, None)
+    return source
 
 
 def _lower(turn: Turn) -> Action:
@@ -404,11 +426,19 @@ def _available_at(pod: Pod | None, target: ScaleTarget) -> datetime | None:
 
 
 def _wait(turn: Turn, since: str, at: datetime | None, what: str) -> Action:
+    """Until then, but neither for ever nor for longer than the node is there."""
+    evicted = eviction.when_time_is_up(turn.migration, turn.world, turn.now)
+    if evicted is not None:
+        return Wait(_earliest(evicted.until, at), evicted.note) if isinstance(evicted, Wait) else evicted
     allowed = turn.world.settings.migrations.ready_timeout + timedelta(seconds=turn.target.min_ready_seconds)
     late = turn.since(since) + allowed
     if late <= turn.now:
         return replace(turn.back("Failed", f"{what} after {allowed}"), late=True)
-    return Wait(min(late, at or late), what)
+    return Wait(_earliest(late, at, turn.world.leave_by), what)
+
+
+def _earliest(*times: datetime | None) -> datetime | None:
+    return min((it for it in times if it is not None), default=None)
 
 
 def _costing(pod: Pod, value: str | None) -> MarkPod:

@@ -52,6 +52,9 @@ class World:
     """Why the move is no longer wanted, if it is not: the label is gone, or an emergency stop."""
     namespace_terminating: bool = False
     urgency: Urgency = Urgency.VOLUNTARY
+    leave_by: datetime | None = None
+    """When the pod has to be asked to stop if it is to stop in order before its node is gone; None if nobody says
+    when that will be."""
     target: str = ""
     """Where it should go, if the request does not say."""
     young: tuple[str, ...] = ()

@@ -1,0 +1,63 @@
+"""One eviction: whether it has its turn, and when it comes before the other pod serves.   Pure.
+
+A pod that is being doubled stays until the other one serves. Where its node is being lost, only as long as it can
+still stop in order: then it is evicted, as its budget allows, and serves nobody for a while, but loses nothing.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from cluster.objects import Pod, PodMigration
+from descheduler.migration import marking
+from descheduler.migration.actions import Action, Evict, Wait, Write
+from descheduler.migration.endings import text_of, time_of
+from descheduler.migration.world import World
+from policy.values import MigrationStatus
+
+TURN_PAUSE: Final = timedelta(seconds=1)
+"""Between two looks at a move that comes first, if nothing is heard of it."""
+ANNOUNCED: Final = "evictAt"
+"""Since when, in the intent of a move that doubles its pod, the pod is to be evicted."""
+
+
+def attempt(migration: PodMigration, source: Pod, world: World, now: datetime) -> Action:
+    """Ask for it, or wait for the turn at the budget."""
+    if not world.permitted:
+        return _await_turn(migration, now)
+    grace = world.settings.migrations.grace_period_seconds
+    return Evict(source.metadata.name, source.metadata.uid, source.metadata.resource_version, grace)
+
+
+def is_announced(migration: PodMigration) -> bool:
+    """Whether a move that doubles its pod may have tried to evict it."""
+    return ANNOUNCED in (migration.status.intent or {})
+
+
+def when_time_is_up(migration: PodMigration, world: World, now: datetime) -> Action | None:
+    """For a pod that is being doubled; None while there is time. It must carry the marks of the move: whoever calls
+    the move off takes them away, and with them the version that the eviction is tied to.
+    """
+    source, by = world.source, world.leave_by
+    if source is None or by is None or now < by:
+        return None
+    intent = migration.status.intent or {}
+    if not is_announced(migration):
+        return Write({"holder": world.holder, "intent": {**intent, ANNOUNCED: text_of(now)}})
+    missing = marking.missing(source, marking.of_source(migration, world, MigrationStatus.IN_PROGRESS))
+    if missing is not None:
+        return missing
+    retry = time_of(intent.get("retryAt"))
+    if retry is not None and retry > now and not world.budget_free:
+        return Wait(retry, migration.status.message)
+    return attempt(migration, source, world, now)
+
+
+def _await_turn(migration: PodMigration, now: datetime) -> Action:
+    """Said once in the status, where people look; the budget itself tells when to look again."""
+    intent = migration.status.intent or {}
+    if intent.get("blocked"):
+        return Wait(now + TURN_PAUSE, migration.status.message)
+    told = "PDB_NO_BUDGET: its disruption budget allows no eviction now"
+    return Write({"message": told, "intent": {**intent, "blocked": True}})
