@@ -88,12 +88,13 @@ class Places:
                 self._reorder(name)
                 self._count(spread, name, change)
 
-    def unmoved(self, pod: Pod, target: str) -> None:
+    def unmoved(self, pod: Pod, target: str | None) -> None:
         """A move was taken back in the picture."""
         spread = self._spread(pod)
         for name, change in ((pod.node_name, 1), (target, -1)):
-            self._reorder(name)
-            self._count(spread, name, change)
+            if name:
+                self._reorder(name)
+                self._count(spread, name, change)
 
     def _count(self, spread: Spread, name: str, change: int) -> None:
         if name:

@@ -22,7 +22,7 @@ from descheduler.migration import modes
 from descheduler.migration.modes import Question
 from descheduler.node_state import Key
 from descheduler.picture import Picture
-from descheduler.preemption import Room
+from descheduler.preemption import Room, Victims
 from descheduler.proposal import Aim, Mode, Move, Proposal, Refusal, Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.search import Search
@@ -63,7 +63,7 @@ def make(
     active = strategies.active(settings, usage)
     for _, group in groupby(active, key=lambda it: it.weight):
         planner.consider(tuple(group))
-    nodes = tuple(_loads(state, planner.picture))
+    nodes = tuple(_loads(state, planner.outcome()))
     return Plan(
         tuple(planner.moves),
         planner.refusals,
@@ -100,6 +100,7 @@ class _Planner:
         self._begun = begun
         self._desk: _Desk | None = None
         self._planned = {it.pod.metadata.key for it in begun}
+        self._victims = Victims()
         self._second_look: list[_Stuck] = []
         self._refused: dict[tuple[Key, str], Refusal] = {}
         self._going: dict[str, dict[Key, Pod]] = {}
@@ -108,10 +109,12 @@ class _Planner:
         self.proposals = 0
         self.limited: Reason | None = None
 
-    @property
-    def picture(self) -> Picture | None:
+    def outcome(self) -> Picture | None:
         """The cluster after the plan; None if nothing was proposed."""
-        return None if self._desk is None else self._desk.ledger.picture
+        if self._desk is None:
+            return None
+        self._victims.show(self._desk.ledger, gone=True)
+        return self._desk.ledger.picture
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:
@@ -150,6 +153,8 @@ class _Planner:
         ledger = desk.ledger
         if pod.metadata.key in self._planned:
             return True
+        if self._victims:
+            self._victims.show(ledger, gone=self._pushes_out(proposal, desk))
         if proposal.aim is not None and self._reached(proposal.aim, pod.node_name, ledger.picture):
             return True
         if proposal.urgency is Urgency.VOLUNTARY and ledger.limits.exhausted:
@@ -190,12 +195,19 @@ class _Planner:
 
     def _made_room(self, proposal: Proposal, desk: _Desk) -> Room | None:
         """For a critical pod that an interruption drives out: what its priority is for. Nothing else counts on it."""
+        if not self._pushes_out(proposal, desk):
+            return None
+        room = preemption.find_room(proposal.pod, desk.search.tiers(proposal.pod, proposal.urgency), desk.ledger)
+        if room is not None:
+            self._victims.add(room.victims, desk.ledger)
+            # Nobody decides about them a second time.
+            self._planned.update(it.metadata.key for it in room.victims)
+        return room
+
+    def _pushes_out(self, proposal: Proposal, desk: _Desk) -> bool:
         if proposal.urgency is not Urgency.INTERRUPTION or not self._settings.strategies.spot_interruption.preempt:
-            return None
-        if Case(proposal.pod, desk.context).decision.intent.tier is not Tier.CRITICAL:
-            return None
-        tiers = desk.search.tiers(proposal.pod, proposal.urgency)
-        return preemption.make_room(proposal.pod, tiers, desk.ledger)
+            return False
+        return Case(proposal.pod, desk.context).decision.intent.tier is Tier.CRITICAL
 
     def _reached(self, aim: Aim, node: str, picture: Picture) -> bool:
         """Whether the aim is reached once those are gone that are leaving already, and those whose turn comes when a

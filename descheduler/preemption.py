@@ -3,7 +3,8 @@
 Counted on only where a node is being lost and a critical pod fits nowhere. The victims are chosen as the scheduler
 chooses them: of a node all that are less important go, and come back in the order of their importance as long as the
 pod still fits; of nodes the one where no budget is broken and the most important victim matters least. It is the
-scheduler that decides in the end, when the replacement has no place.
+scheduler that decides in the end, when the replacement has no place. To everybody else the victims are still there: a
+node that such a pod goes to is over-full and takes nothing more.
 """
 
 from __future__ import annotations
@@ -39,19 +40,42 @@ class Room:
         return self.guarded, max(priorities), sum(priorities), len(priorities), self.node
 
 
-def make_room(pod: Pod, tiers: Sequence[Tier], ledger: Ledger) -> Room | None:
-    """The cheapest room, in the better tier if there is any; the victims have left in the picture then.
+class Victims:
+    """Those of one plan. In the picture they have left while somebody is looked at who may count on it."""
 
-    The pod itself has left its node in the picture.
-    """
+    def __init__(self) -> None:
+        self._pods: list[Pod] = []
+        self._gone = False
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._pods)
+
+    def add(self, pods: Sequence[Pod], ledger: Ledger) -> None:
+        """More of them; all have left then."""
+        self.show(ledger, gone=False)
+        self._pods += pods
+        self.show(ledger, gone=True)
+
+    def show(self, ledger: Ledger, *, gone: bool) -> None:
+        """Have all of them leave the picture, or come back."""
+        for pod in self._pods if gone is not self._gone else ():
+            if gone:
+                ledger.picture.take(pod)
+                ledger.places.moved(pod, None)
+            else:
+                ledger.picture.untake(pod)
+                ledger.places.unmoved(pod, None)
+        self._gone = gone
+
+
+def find_room(pod: Pod, tiers: Sequence[Tier], ledger: Ledger) -> Room | None:
+    """The cheapest room, in the better tier if there is any. The pod itself has left its node in the picture."""
     if pod.spec.preemption_policy == NEVER:
         return None
     for tier in tiers:
         found = min(_rooms(pod, tier, ledger), key=lambda it: it.cost, default=None)
         if found is not None:
-            for victim in found.victims:
-                ledger.picture.take(victim)
-                ledger.places.moved(victim, None)
             return found
     return None
 

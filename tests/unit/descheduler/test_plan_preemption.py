@@ -1,0 +1,99 @@
+"""Room that kube-scheduler has to make belongs to the critical pod it is made for; nobody else counts on it."""
+
+from typing import Any
+
+import pytest
+
+from descheduler.plan import Plan
+from policy import keys
+from policy.settings import Placement, Settings
+from policy.settings_moves import Limits
+from tests.unit.descheduler import build, scenes
+from tests.unit.descheduler.scenes import PREFIX, deployment
+from tests.unit.descheduler.test_interruption import ITN, taint
+
+FREE = Limits(per_node=100, per_namespace=100, per_workload=100)
+LOST = build.node("lost", spot=True, taints=[taint(ITN)])
+
+
+def planned(*objects: Any, strategies: tuple[str, ...]) -> Plan:
+    settings = Settings(
+        enabled_strategies=("SpotInterruption", *strategies),
+        limits=FREE,
+        max_reschedule_pods=100,
+        placement=Placement(critical_namespaces=("*",)),
+    )
+    return scenes.made([LOST, *objects], settings)
+
+
+def told(found: Plan) -> list[tuple[str, str | None, list[str]]]:
+    return [(it.pod.metadata.name, it.target, [pod.metadata.name for pod in it.victims]) for it in found.moves]
+
+
+def pods(name: str, on: str, cpu: str, priority: int = 0, *, count: int = 1, **annotations: str) -> list[Any]:
+    marks = {f"{PREFIX}{key.replace('_', '-')}": value for key, value in annotations.items()}
+    return deployment(name, [on] * count, cpu=cpu, annotations=marks, spec={"priority": priority})
+
+
+def critical(count: int = 1, cpu: str = "500m") -> list[Any]:
+    return pods("critical", "lost", cpu, 1000, count=count, tier="critical")
+
+
+MAINTAINED = build.node("upkeep", spot=False, cpu="1", labels={keys.under().maintenance: "true"})
+OTHERS: dict[str, tuple[str, list[Any]]] = {
+    "SpotMix": (
+        "SpotMix",
+        [
+            build.node("spot", spot=True, cpu="2"),
+            *pods("fill", "spot", "1"),
+            *pods("other", "spot", "200m", count=4, spot_percentage="0"),
+        ],
+    ),
+    "SpotReclaim": (
+        "SpotReclaim",
+        [build.node("od2", spot=False, cpu="1"), *pods("other", "od2", "800m", 2000, spot="prefer")],
+    ),
+    "NodeMaintenance": ("NodeMaintenance", [MAINTAINED, *pods("other", "upkeep", "300m", 2000)]),
+}
+
+
+@pytest.mark.parametrize(("strategy", "objects"), OTHERS.values(), ids=OTHERS.keys())
+@pytest.mark.parametrize("spot", [True, False], ids=["spot", "on-demand"])
+def test_no_other_move_counts_on_it(strategy: str, objects: list[Any], spot: bool) -> None:
+    """Most of the room that the victim leaves is not needed; it is no room for others all the same."""
+    full = [build.node("full", spot=spot, cpu="4"), *pods("batch", "full", "3900m", -100)]
+    found = planned(*full, *objects, *critical(), strategies=(strategy,))
+    assert ("critical-00", "full", ["batch-00"]) in told(found)
+    assert [it for it in told(found) if it[1] == "full"] == [("critical-00", "full", ["batch-00"])]
+
+
+def test_a_pod_of_another_tier_that_is_driven_out_as_well_does_not_count_on_it() -> None:
+    full = [build.node("full", spot=False, cpu="4"), *pods("batch", "full", "3900m", -100)]
+    found = planned(*full, *critical(), *pods("plain", "lost", "500m", 500, count=2), strategies=())
+    assert told(found) == [("critical-00", "full", ["batch-00"]), ("plain-00", None, []), ("plain-01", None, [])]
+
+
+def test_critical_pods_share_what_one_victim_leaves() -> None:
+    full = [build.node("full", spot=False, cpu="4"), *pods("batch", "full", "3900m", -100)]
+    found = planned(*full, *critical(3), strategies=())
+    assert told(found) == [
+        ("critical-00", "full", ["batch-00"]),
+        ("critical-01", "full", []),
+        ("critical-02", "full", []),
+    ]
+
+
+def test_a_victim_is_not_moved_a_second_time() -> None:
+    """It prefers spot, and there is room for it: the scheduler takes it, and its next pod goes there by itself."""
+    full = [build.node("full", spot=False, cpu="1"), *pods("keep", "full", "400m", 2000, spot="avoid")]
+    spot = [build.node("spot", spot=True, cpu="1"), *pods("fill", "spot", "450m", 2000)]
+    batch = pods("batch", "full", "500m", -100, spot="prefer")
+    found = planned(*full, *spot, *batch, *critical(cpu="600m"), strategies=("SpotReclaim",))
+    assert told(found) == [("critical-00", "full", ["batch-00"])]
+
+
+def test_in_the_end_the_victims_have_left() -> None:
+    full = [build.node("full", spot=False, cpu="1"), *pods("batch", "full", "900m", -100)]
+    mixed = [build.node("spot", spot=True, cpu="1"), *pods("web", "spot", "200m", count=4, spot_percentage="0")]
+    found = planned(*full, *mixed, *critical(), strategies=("SpotMix",))
+    assert {it.name: it.after for it in found.nodes}["full"] == pytest.approx(50)
