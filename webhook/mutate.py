@@ -126,7 +126,7 @@ def _change(
             moving,
             NO_CHANGE if choice is None else mix.change(pod, choice, view),
             priority.change(pod, placed.intent.tier, view),
-            spot.change(pod, _spot(placed, choice), view, key=key, weight=weight),
+            spot.change(pod, _spot(placed, choice), view, key=key, weight=weight, mixed=choice is not None),
         )
     )
 

@@ -55,8 +55,10 @@ class Own(msgspec.Struct, frozen=True):
 _NO_RULES: Final = Own(selected=False, terms=(), preferred=frozenset(), required=None)
 
 
-def change(pod: Pod, spot: Spot, view: View, *, key: str, weight: int) -> Change:
-    """Affinity and tolerations for an intent that `key` asked for."""
+def change(pod: Pod, spot: Spot, view: View, *, key: str, weight: int, mixed: bool = False) -> Change:
+    """Affinity and tolerations for an intent that `key` asked for. A pod of a mix tolerates spot on either side: the
+    side is a preference, and without the tolerations the pod could never be brought to the other one.
+    """
     if spot is Spot.IGNORE:
         return _IGNORED
     free = not pod.selector and not pod.node_affinity
@@ -70,7 +72,7 @@ def change(pod: Pod, spot: Spot, view: View, *, key: str, weight: int) -> Change
     else:
         placed = _preference(own, view, "is_spot", weight=weight, note=Note.SPOT_PREFERRED)
     welcome = own.allows_spot or _leaves_spot_only(pod, own, placed, view.capacity_table)
-    tolerated = _tolerate(pod, view) if welcome and spot is not Spot.AVOID else NO_CHANGE
+    tolerated = _tolerate(pod, view) if welcome and (mixed or spot is not Spot.AVOID) else NO_CHANGE
     return Change(
         preferred=placed.preferred,
         alternatives=placed.alternatives,
