@@ -43,6 +43,8 @@ class Choice:
     side: Side
     fresh: bool
     """False if an earlier call chose it."""
+    move: str = ""
+    """The open move that it follows; no other pod does."""
 
 
 class Counts(Protocol):
@@ -56,6 +58,9 @@ class Counts(Protocol):
 
     def of(self, owner: Owner) -> Counted:
         """How many pods of this owner are on each side, or are about to be."""
+
+    def is_followed(self, owner: Owner, move: str) -> bool:
+        """Whether a choice of the last seconds follows this move, so that its replacement is on its way."""
 
     def decided(self, choice: Choice) -> None:
         """The pod of a review that was answered with this choice will be created. Not for dry runs."""
@@ -71,6 +76,10 @@ class Known:
     def of(self, owner: Owner) -> Counted:
         """None of an owner that was never seen."""
         return self.pods.get(owner, Counted())
+
+    def is_followed(self, owner: Owner, move: str) -> bool:  # noqa: ARG002 - the shape of counts
+        """Nothing was decided."""
+        return False
 
     def decided(self, choice: Choice) -> None:
         """Nothing comes of it."""

@@ -30,6 +30,8 @@ class Tally:
         self._now = now
         self._seen: dict[Owner, Counted] = {}
         self._unseen: dict[tuple[Owner, Side], deque[datetime]] = {}
+        self._followed: dict[tuple[Owner, str], datetime] = {}
+        """When a choice followed a move, the oldest first. Of the event loop alone."""
 
     @property
     def decider(self) -> str:
@@ -47,6 +49,16 @@ class Tally:
         """The pod of a review that was answered with this choice will be created."""
         if choice.fresh:
             self._unseen.setdefault((choice.owner, choice.side), deque()).append(self._now())
+        if choice.fresh and choice.move:
+            self._followed.pop((choice.owner, choice.move), None)  # so that it becomes the newest
+            self._followed[choice.owner, choice.move] = self._now()
+
+    def is_followed(self, owner: Owner, move: str) -> bool:
+        """Whether a choice of the last seconds follows this move. Later the pod never came, or its move knows it."""
+        overdue = self._now() - UNSEEN
+        while self._followed and self._followed[first := next(iter(self._followed))] <= overdue:
+            del self._followed[first]
+        return (owner, move) in self._followed
 
     def _waiting(self, owner: Owner, side: Side) -> int:
         found = self._unseen.get((owner, side))

@@ -1,5 +1,6 @@
 """Pods of a mix are counted once: as a choice until a watch shows them, then as what the watch shows."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from cluster.store import Delta, Kind
 from policy import keys
 from policy.values import Side
-from tests.unit.webhook import building
+from tests.unit.webhook import building, pods
 from webhook import tally
 from webhook.counts import Choice, Counted
 from webhook.handle import handle
@@ -123,8 +124,68 @@ def test_a_choice_of_an_earlier_call_counts_no_second_time(count: Tally) -> None
 
 
 OWNER = {"kind": "ReplicaSet", "name": "web-6f7", "uid": "u-rs", "controller": True}
-POD = {"metadata": {"generateName": "web-", "ownerReferences": [OWNER]}, "spec": {}}
+POD: dict[str, Any] = {"metadata": {"generateName": "web-", "ownerReferences": [OWNER]}, "spec": {}}
 RS = {"kind": "ReplicaSet", "metadata": {"name": "web-6f7", "namespace": "shop", "uid": "u-rs"}}
+
+
+def moving(count: Tally, *targets: str) -> Callable[..., str]:
+    """Creates pods of an owner with open moves to these nodes (node-1 is spot); returns the side of each."""
+    owner = {"kind": "ReplicaSet", "name": "web-6f7", "uid": "u-rs"}
+    moves = [pods.move(f"m-{number}", "w-1", target, owner=owner) for number, target in enumerate(targets)]
+    view = building.view(policy={"placement": {"spotPercentage": 70}}, objects=[RS, *moves])
+
+    def create(pod: Mapping[str, Any] = POD, **request: Any) -> str:
+        choice = handle(building.body(pod, **request), replace(view, counts=count), building.NOW).choice
+        assert choice is not None
+        return choice.side.value
+
+    return create
+
+
+@pytest.mark.parametrize(
+    ("targets", "first", "expected"),
+    [
+        pytest.param(["node-0"], ["on-demand"], (14, 6), id="one to on-demand"),
+        pytest.param(["node-1"], ["spot"], (14, 6), id="one to spot"),
+        pytest.param(["node-0"] * 3, ["on-demand"] * 3, (14, 6), id="three to on-demand"),
+        pytest.param(["node-1"] * 3, ["spot"] * 3, (14, 6), id="three to spot"),
+        pytest.param(["node-0"] * 10, ["on-demand"] * 10, (10, 10), id="more than the mix has on-demand"),
+        pytest.param(["node-1", "node-0"], ["on-demand", "spot"], (14, 6), id="to both: each is followed once"),
+    ],
+)
+def test_a_move_is_followed_by_one_pod(
+    count: Tally, targets: list[str], first: list[str], expected: tuple[int, int]
+) -> None:
+    create = moving(count, *targets)
+    assert [create(uid=f"uid-{number}") for number in range(20)][: len(first)] == first
+    assert count.of(WEB) == expected
+
+
+def test_a_move_whose_pod_never_came_is_followed_again(count: Tally, clock: Clock) -> None:
+    create = moving(count, "node-1")
+    assert [create(), create()] == ["spot", "on-demand"]
+    clock.now += tally.UNSEEN
+    assert create() == "spot"
+    clock.now += tally.UNSEEN
+    count.is_followed(("shop", "another"), "m-9")
+    assert not count._followed, "nothing is kept of moves that are over"
+
+
+def test_dry_runs_and_second_calls_follow_no_move(count: Tally) -> None:
+    create = moving(count, "node-1")
+    assert [create(dryRun=True) for _ in range(3)] == ["spot"] * 3
+    decided = {"metadata": {**POD["metadata"], "annotations": {OURS.capacity: "spot"}}, "spec": {}}
+    assert [create(decided) for _ in range(3)] == ["spot"] * 3
+    assert [create(), create()] == ["spot", "on-demand"]
+
+
+def test_the_move_of_a_numbered_pod_is_its_own_however_often_it_comes(count: Tally) -> None:
+    owner = {"kind": "StatefulSet", "name": "db", "uid": "u-db"}
+    numbered = {"metadata": {"name": "web-old", "ownerReferences": [{**owner, "controller": True}]}, "spec": {}}
+    objects = [pods.move("m", "w-1", "node-1", owner=owner)]
+    view = replace(building.view(policy={"placement": {"spotPercentage": 0}}, objects=objects), counts=count)
+    sides = [handle(building.body(numbered), view, building.NOW).choice for _ in range(3)]
+    assert [it.side.value for it in sides if it is not None] == ["spot"] * 3
 
 
 @pytest.mark.parametrize(
