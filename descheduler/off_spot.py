@@ -32,12 +32,14 @@ class OffSpot:
 
 def find(context: Context, hold: Callable[[Case], Reason | None]) -> Iterator[OffSpot]:
     """All such nodes; `hold` says why a pod may not go yet. A node that carries a sign is left to who acts on it."""
-    wishes: dict[tuple[int, int, str], bool] = {}
+    wishes: dict[tuple[int, int, str, str], bool] = {}
 
     def is_willing(pod: Pod) -> bool:
-        """The same for pods that share labels, annotations and owner: all pods of such nodes are asked, each pass."""
-        owner = pod.metadata.controller
-        shared = (id(pod.metadata.labels), id(pod.metadata.annotations), "" if owner is None else owner.uid)
+        """The same for pods that share labels, annotations, owner and namespace: all pods of such nodes are asked,
+        each pass.
+        """
+        meta, owner = pod.metadata, pod.metadata.controller
+        shared = (id(meta.labels), id(meta.annotations), "" if owner is None else owner.uid, meta.namespace)
         known = wishes.get(shared)
         if known is None:
             case = Case(pod, context)

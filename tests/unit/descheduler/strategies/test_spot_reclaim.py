@@ -118,6 +118,19 @@ def test_from_where_and_to_where(source: dict[str, Any], target: dict[str, Any],
     assert bool(moved(objects)) is expected
 
 
+@pytest.mark.parametrize("willing", ["a", "z"])
+def test_each_namespace_speaks_for_its_own_pods(willing: str) -> None:
+    """Of two pods without a controller that are alike, in the order of their nodes either may be asked first."""
+    says = {"a": {f"{PREFIX}spot": "avoid"}, "z": {f"{PREFIX}spot": "avoid"}, willing: {}}
+    spaces = [build.thing("Namespace", name, "", metadata={"annotations": said}) for name, said in says.items()]
+    alike = {f"{PREFIX}rescheduling": "enabled"}
+    bare = [
+        build.pod("p", on=node, namespace=name, annotations=alike, cpu="1") for node, name in (("o0", "a"), ("o1", "z"))
+    ]
+    found = scenes.made([spot(), *od("o0", "o1"), *spaces, *bare], policy())
+    assert [it.pod.metadata.namespace for it in found.moves] == [willing]
+
+
 def test_daemons_and_pods_that_go_do_not_hold_a_node() -> None:
     daemon = build.pod("d", on="o0", of=build.owner("DaemonSet", "d"))
     going = build.pod("g", on="o0", cpu="4", metadata={"deletionTimestamp": "2026-03-01T12:00:00Z"})
