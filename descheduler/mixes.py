@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from cluster.objects import Pod
 from descheduler.guards.case import Case, Context
@@ -12,6 +13,9 @@ from descheduler.node_state import Key
 from descheduler.workload import Workload
 from policy.capacity import CapacityType
 from policy.mix import Mix
+
+OF_NODES: Final = frozenset({"DaemonSet", "Node"})
+"""Owners whose pods go with their nodes: there is nothing to mix, whatever the settings ask for."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ def find(context: Context) -> Iterator[Mixed]:
     for pods in _may_ask(context):
         pod = next(iter(pods.values()))
         workload = context.state.workload(pod)
-        if workload is not None and workload.uid not in found:
+        if workload is not None and workload.uid not in found and workload.kind not in OF_NODES:
             wanted = Case(pod, context).mix
             if wanted is not None:
                 found[workload.uid] = (workload, wanted)

@@ -254,6 +254,23 @@ def test_a_pod_whose_node_is_gone_has_the_side_that_was_chosen_for_it() -> None:
     assert Case(pod, context).spot is Spot.AVOID
 
 
+@pytest.mark.parametrize(
+    "owner",
+    [
+        pytest.param(build.owner("DaemonSet", "agent"), id="of a DaemonSet"),
+        pytest.param({**build.owner("Node", "s0"), "apiVersion": "v1"}, id="static"),
+    ],
+)
+def test_pods_that_belong_to_their_nodes_are_not_mixed(owner: dict[str, Any]) -> None:
+    chosen = policy(placement=Placement(spot_percentage=50))
+    daemons = [build.pod(f"agent-{name}", on=name, of=owner) for name in (*SPOT, "o0")]
+    state = build.state(*NODES, build.thing("DaemonSet", "agent"), *daemons, settings=chosen)
+    made = plan.make(state, chosen, NOW)
+    found = {it.metric: it.value for it in gauges.read(state, made, chosen, NOW) if not it.labels}
+    assert (found[Metric.MIX_WORKLOADS], found[Metric.MIX_DRIFT]) == (0, 0)
+    assert (made.moves, scenes.refused(made)) == ((), {})
+
+
 def test_gauges() -> None:
     state = build.state(*NODES, *asked(9, 1), *deployment("other", ["s0"]))
     made = plan.make(state, policy(), NOW)

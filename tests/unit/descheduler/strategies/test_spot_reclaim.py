@@ -125,7 +125,8 @@ def test_each_namespace_speaks_for_its_own_pods(willing: str) -> None:
     spaces = [build.thing("Namespace", name, "", metadata={"annotations": said}) for name, said in says.items()]
     alike = {f"{PREFIX}rescheduling": "enabled"}
     bare = [
-        build.pod("p", on=node, namespace=name, annotations=alike, cpu="1") for node, name in (("o0", "a"), ("o1", "z"))
+        build.pod("p", on=node, namespace=name, annotations=alike, cpu="1")
+        for node, name in (("o0", "a"), ("o1", "z"))
     ]
     found = scenes.made([spot(), *od("o0", "o1"), *spaces, *bare], policy())
     assert [it.pod.metadata.namespace for it in found.moves] == [willing]
