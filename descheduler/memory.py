@@ -17,6 +17,8 @@ from policy import settings_rules
 from policy.settings import Settings
 from policy.settings_moves import Backoff
 
+INTERRUPTION: Final = "SpotInterruption"
+"""Strategy after whose moves a workload is not brought back to spot for a while."""
 FINISHED: Final = frozenset({"Completed", "Failed", "Cancelled"})
 _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 
@@ -70,13 +72,17 @@ def rests(migrations: Iterable[PodMigration], settings: Settings, now: datetime)
 def expired(migrations: Iterable[PodMigration], settings: Settings, now: datetime) -> tuple[PodMigration, ...]:
     """Finished moves to delete, oldest first: too old, too many of one workload, or too many in all.
 
-    Age never takes a record that a rest is still counted from, and the two numbers take such records last.
+    Age never takes a record that a rest is counted from, and the two numbers take such records last. The one that
+    says when an interruption took pods of a workload stands outside both: it is one for some minutes, and just then,
+    when many nodes are lost at once, there are too many of all.
     """
     history = settings.history
     kept: list[tuple[bool, PodMigration]] = []
     gone: list[PodMigration] = []
-    for moves in _by_subject(migrations).values():
-        needed = {id(it) for it in _needed(moves, settings.backoff, now)}
+    for finished in _by_subject(migrations).values():
+        needed = {id(it) for it in _needed(finished, settings.backoff, now)}
+        interrupted = _interrupted(finished, settings, now)
+        moves = [it for it in finished if it is not interrupted]
         old = [it for it in moves if ended(it) + history.history_ttl <= now and id(it) not in needed]
         gone += old
         dropped = {id(it) for it in old}
@@ -145,6 +151,15 @@ def _needed(moves: Sequence[PodMigration], backoff: Backoff, now: datetime) -> l
     if until is None or until <= now:
         return []
     return _streak(moves)[: settings_rules.failures_to_longest_rest(backoff)]
+
+
+def _interrupted(moves: Iterable[PodMigration], settings: Settings, now: datetime) -> PodMigration | None:
+    """The newest record of an interruption, while the workload rests after it."""
+    own = settings.strategies
+    longest = max(own.spot_reclaim.cool_down, own.spot_mix.cool_down)
+    taken = (it for it in moves if it.spec.strategy == INTERRUPTION and outcome(it) is not Outcome.NOTHING)
+    newest = next(taken, None)
+    return newest if newest is not None and ended(newest) + longest > now else None
 
 
 def _surplus(moves: Sequence[tuple[bool, PodMigration]], most: int) -> list[PodMigration]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
 
 from cluster.objects import Pod, PodMigration
 from descheduler import memory
@@ -18,8 +17,6 @@ from descheduler.reasons import Code, Reason
 from descheduler.state import ClusterState
 from policy import values
 from policy.capacity import CapacityType
-
-INTERRUPTION: Final = "SpotInterruption"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +46,7 @@ def interrupted(state: ClusterState, cool_down: timedelta, now: datetime) -> Map
     """Workloads from which an interruption has taken pods: what is gone may go again."""
     found: dict[str, tuple[datetime, str]] = {}
     for migration in state.migrations.values():
-        if migration.spec.strategy != INTERRUPTION or migration.status.phase == "Cancelled":
+        if migration.spec.strategy != memory.INTERRUPTION or migration.status.phase == "Cancelled":
             continue
         until = now + cool_down if migration.status.phase in OPEN else memory.ended(migration) + cool_down
         _keep(found, migration, until, now, "an interruption took a pod of it")

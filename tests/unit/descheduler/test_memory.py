@@ -4,13 +4,15 @@ import random
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from cluster.objects import PodMigration
-from descheduler import memory
+from descheduler import memory, resting
 from descheduler.memory import Outcome
 from policy.settings import Settings
 from policy.settings_moves import Backoff, History
+from policy.settings_strategies import SpotMix, SpotReclaim, Strategies
 from tests.unit.descheduler import build
 from tests.unit.descheduler.guarding import NOW
 
@@ -165,6 +167,43 @@ def test_age_does_not_take_what_a_rest_is_counted_from() -> None:
     assert memory.expired(records, settings, NOW) == ()
     rested = before[WEB]
     assert memory.expired(records, settings, rested) == tuple(sorted(records[:6], key=memory.ended))
+
+
+def interruption(ago: timedelta, phase: str = "Completed", **more: Any) -> PodMigration:
+    made = move(ago, phase, **more)
+    return msgspec.structs.replace(made, spec=msgspec.structs.replace(made.spec, strategy="SpotInterruption"))
+
+
+def rests_after_interruptions(records: list[PodMigration]) -> set[str]:
+    return set(resting.interrupted(build.state(*records), Settings().strategies.spot_reclaim.cool_down, NOW))
+
+
+LATER = [move(timedelta(seconds=n)) for n in range(1, 11)]
+FAILURES = [failed(timedelta(seconds=n)) for n in range(1, 11)]
+INTERRUPTIONS: dict[str, tuple[list[PodMigration], int]] = {
+    "ten later moves": ([interruption(5 * MINUTE), *LATER], 0),
+    "which keep their number": ([interruption(5 * MINUTE), *LATER, move(6 * MINUTE)], 1),
+    "ten failures, which are needed too": ([interruption(5 * MINUTE), *FAILURES], 0),
+    "only the newest": ([interruption(5 * MINUTE), interruption(6 * MINUTE), *LATER], 1),
+    "one that was cancelled took nothing": ([interruption(5 * MINUTE, "Cancelled"), *LATER], 1),
+    "not beyond the rest": ([interruption(16 * MINUTE), *LATER], 1),
+    "more workloads than are kept in all": ([interruption(MINUTE, workload=f"w-{n}") for n in range(1500)], 0),
+}
+
+
+@pytest.mark.parametrize(("records", "gone"), INTERRUPTIONS.values(), ids=INTERRUPTIONS.keys())
+def test_the_rest_after_an_interruption_is_not_forgotten(records: list[PodMigration], gone: int) -> None:
+    dropped = {it.metadata.name for it in memory.expired(records, Settings(), NOW)}
+    left = [it for it in records if it.metadata.name not in dropped]
+    assert rests_after_interruptions(left) == rests_after_interruptions(records)
+    assert len(dropped) == gone
+
+
+def test_the_longer_cool_down_counts() -> None:
+    own = Strategies(spot_reclaim=SpotReclaim(cool_down=MINUTE), spot_mix=SpotMix(cool_down=HOUR))
+    record = interruption(59 * MINUTE)
+    assert memory.expired([record, *LATER], Settings(strategies=own), NOW) == ()
+    assert memory.expired([record, *LATER], Settings(strategies=own), NOW + MINUTE) == (record,)
 
 
 def test_the_oldest_go_first() -> None:
