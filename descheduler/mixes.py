@@ -65,10 +65,21 @@ def find(context: Context) -> Iterator[Mixed]:
             wanted = Case(pod, context).mix
             if wanted is not None:
                 found[workload.uid] = (workload, wanted)
-    for workload, wanted in sorted(found.values(), key=lambda it: (it[0].namespace, it[0].kind, it[0].name)):
-        there = [pod for _, pod in context.state.siblings(workload) if pod.metadata.deletion_timestamp is None]
-        if len({_owner(pod) for pod in there}) == 1:
+    for workload, wanted in sorted(found.values(), key=lambda it: by_name(it[0])):
+        there = settled(workload, context)
+        if there:
             yield _mixed(workload, wanted, there, context)
+
+
+def by_name(workload: Workload) -> tuple[str, str, str]:
+    """The order in which workloads are taken."""
+    return workload.namespace, workload.kind, workload.name
+
+
+def settled(workload: Workload, context: Context) -> list[Pod]:
+    """Its pods that are not on their way out; none while it is being rolled out."""
+    there = [pod for _, pod in context.state.siblings(workload) if pod.metadata.deletion_timestamp is None]
+    return there if len({owner(pod) for pod in there}) == 1 else []
 
 
 def is_on_spot(pod: Pod, context: Context) -> bool:
@@ -90,16 +101,17 @@ def _mixed(workload: Workload, wanted: Mix, pods: Sequence[Pod], context: Contex
 
 def _may_ask(context: Context) -> Iterable[Mapping[Key, Pod]]:
     """The pods of each owner of which somebody may have asked for a mix. Most owners in a cluster ask for nothing."""
-    state, asked, defaults = context.state, context.state.mixing, context.settings.placement
+    state, asked, defaults = context.state, context.state.mixing.mixed, context.settings.placement
     if defaults.spot_percentage is not None or defaults.min_on_demand is not None:
         return state.by_owner.values()
     owners = set(asked.controllers)
     for uid in asked.controllers:
         owners |= state.replica_sets.get(uid, set())
-    owners |= {_owner(state.pods[key]) for key in asked.pods}
-    owners |= {_owner(pod) for name in asked.namespaces for pod in state.by_namespace.get(name, {}).values()}
+    owners |= {owner(state.pods[key]) for key in asked.pods}
+    owners |= {owner(pod) for name in asked.namespaces for pod in state.by_namespace.get(name, {}).values()}
     return [state.by_owner[uid] for uid in owners if uid in state.by_owner]
 
 
-def _owner(pod: Pod) -> str:
+def owner(pod: Pod) -> str:
+    """UID of its controller; empty for a pod on its own."""
     return pod.metadata.controller.uid if pod.metadata.controller is not None else ""

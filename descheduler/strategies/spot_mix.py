@@ -3,10 +3,12 @@
 Admission decides the side of every new pod, so most workloads are where they should be. What is left to correct: pods
 that found no room on their side, those that an autoscaler or a failure took, and a mix that was changed. A workload
 that has too many on one side moves just so many, those first that belong on the other side by their own annotation.
+A workload that avoids spot is one whose mix has no spot at all.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,7 +17,7 @@ from typing import Final
 import msgspec
 
 from cluster.objects import Pod
-from descheduler import mixes, resting
+from descheduler import avoiding, mixes, resting
 from descheduler.following import Followed
 from descheduler.guards import Context
 from descheduler.mixes import Mixed
@@ -88,13 +90,18 @@ def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal
     """Of each workload that is off its mix, the pods of the side that has too many."""
     context = Context(state, args.settings, keys.under(args.settings.label_prefix), now, cooldowns={})
     rests: _Rests | None = None
-    for found in mixes.find(context):
+    for found in itertools.chain(_without_spot(context), mixes.find(context)):
         if found.over_on_spot > (0 if found.too_few_on_demand else args.tolerance):
             rests = rests or _Rests.read(state, args, now)
             yield from _leave(found, found.on_spot, context, rests, to_spot=False)
-        elif found.over_elsewhere > args.tolerance and _has_spot(state):
+        elif found.over_elsewhere > args.tolerance and _has(state, spot=True):
             rests = rests or _Rests.read(state, args, now)
             yield from _leave(found, found.elsewhere, context, rests, to_spot=True)
+
+
+def _without_spot(context: Context) -> Iterator[Mixed]:
+    """Before all others, for nobody needs other nodes more. Where there are none, nothing is asked."""
+    return avoiding.find(context) if _has(context.state, spot=False) else iter(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +123,7 @@ class _Rests:
 def _leave(
     found: Mixed, pods: Sequence[Pod], context: Context, rests: _Rests, *, to_spot: bool
 ) -> Iterator[Proposal]:
-    wanted = found.mix.spot(found.replicas)
-    why = (
-        f"{found.workload.text} has {len(found.on_spot)} of {found.replicas} pods on spot, its mix asks for {wanted}"
-    )
+    why = _why(found)
     held = rests.of(found.workload.uid, to_spot=to_spot)
     aim = _balance(found, pods, why, context.state.nodes, to_spot=to_spot) if held is None else Held(held)
     shown = found.over_elsewhere if to_spot else found.over_on_spot
@@ -159,5 +163,12 @@ def _in_order(pods: Sequence[Pod], context: Context, *, to_spot: bool) -> list[P
     return sorted(pods, key=rank)
 
 
-def _has_spot(state: ClusterState) -> bool:
-    return any(node.open and node.capacity is CapacityType.SPOT for node in state.nodes.values())
+def _why(found: Mixed) -> str:
+    there = f"{len(found.on_spot)} of {found.replicas} pods on spot"
+    if found.mix is avoiding.NO_SPOT:
+        return f"{found.workload.text} avoids spot and has {there}"
+    return f"{found.workload.text} has {there}, its mix asks for {found.mix.spot(found.replicas)}"
+
+
+def _has(state: ClusterState, *, spot: bool) -> bool:
+    return any(node.open and (node.capacity is CapacityType.SPOT) is spot for node in state.nodes.values())

@@ -24,7 +24,10 @@ def contents(state: ClusterState) -> object:
         {uid: sorted(sets) for uid, sets in state.replica_sets.items()},
         {name: sorted(budgets) for name, budgets in state.budgets.items()},
         sorted(state.namespaces),
-        (sorted(state.mixing.pods), sorted(state.mixing.controllers), sorted(state.mixing.namespaces)),
+        [
+            (sorted(it.pods), sorted(it.controllers), sorted(it.namespaces))
+            for it in (state.mixing.mixed, state.mixing.avoiding)
+        ],
     )
 
 

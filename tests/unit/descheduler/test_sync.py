@@ -52,7 +52,7 @@ class Cluster:
             self.broken = False
             raise RuntimeError("broken")
         capacity = {it.capacity for it in state.nodes.values()}
-        self.indexed = set(state.mixing.pods), {name for name, it in state.nodes.items() if it.signed}
+        self.indexed = set(state.mixing.mixed.pods), {name for name, it in state.nodes.items() if it.signed}
         self.turns.put(({name for _, name in state.pods}, set(state.nodes), capacity))
         return self.again
 
