@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import yaml
 
 from policy.mix import Mix
 from testbed import bed, objects, pytest_plugin
+from testbed.api import Object
 from testbed.bed import ControlPlane
 from testbed.binaries import Binaries
 from testbed.waiting import eventually
@@ -20,6 +22,8 @@ SPOT = tuple(f"t-spot-{number}" for number in range(5))
 ON_DEMAND = tuple(f"t-on-demand-{number}" for number in range(5))
 WEB = Mix(70)
 KEPT = Mix(100, 2)
+TAINT = {"key": "kubernetes.azure.com/scalesetpriority", "value": "spot", "effect": "NoSchedule"}
+"""What some platforms put on every spot node."""
 NOTICE = {"key": "aws-node-termination-handler/spot-itn", "value": "notice", "effect": "NoSchedule"}
 FULL = {"cpu": "7500m", "memory": "64Mi", "nodeSelector": {objects.CAPACITY: "spot"}}
 """One such pod leaves no room on a spot node for any of ours."""
@@ -45,6 +49,20 @@ def create(scene: Scene, name: str, replicas: int, *, cpu: str = "100m", **mix: 
     scene.settle(name, replicas)
 
 
+@contextmanager
+def tainted(scene: Scene, taint: Object, *names: str) -> Iterator[None]:
+    """Nodes with a taint; then new ones in their place, for a notice holds until its deadline."""
+    for name in names:
+        scene.kube.patch("nodes", name, {"spec": {"taints": [taint]}})
+    try:
+        yield
+    finally:
+        for name in names:
+            scene.kube.delete("nodes", name)
+        pool = objects.pool("t-", on_demand=0, spot=len(SPOT))
+        bed.add_nodes(scene.kube, [it for it in pool if it["metadata"]["name"] in names])
+
+
 # ---- the mix
 
 
@@ -60,7 +78,8 @@ def assert_near(scene: Scene, replicas: int) -> int:
 def assert_corrected(scene: Scene, replicas: int, least: int) -> None:
     """The strategy brings it to the mix with hardly a move too many, and then leaves it in peace."""
     before = scene.moved("web")
-    scene.configure("SpotMix", "LoadBalancing", "SpotReclaim")
+    own = {"SpotMix": {"coolDown": "1s"}}  # resting is another test
+    scene.configure("SpotMix", "LoadBalancing", "SpotReclaim", strategies=own)
     eventually(
         lambda: (scene.sides("web"), scene.moves()),
         until=lambda it: abs(it[0]["spot"] - WEB.spot(replicas)) <= 1 and it[0].total() == replicas,
@@ -129,13 +148,55 @@ def test_a_mix_that_is_scaled_and_interrupted(scene: Scene) -> None:
     scene.settle("web", 60)
     assert_corrected(scene, 60, assert_near(scene, 60))
 
-    lost = max(it for it in scene.nodes_of("web") if it in SPOT)
-    scene.cordon(lost)
-    for pod in scene.pods():
-        if pod["spec"].get("nodeName") == lost:
-            scene.kube.delete("pods", pod["metadata"]["name"], scene.namespace)
-    scene.settle("web", 60)
-    assert_corrected(scene, 60, assert_near(scene, 60))
+    there = scene.nodes_of("web")
+    lost = max(SPOT, key=there.__getitem__)
+    scene.configure("SpotInterruption")
+    with tainted(scene, NOTICE, lost):
+        eventually(scene.open_moves, until=bool, timeout=PATIENCE_SECONDS, what="a move off the node")
+        scene.scale("web", 70)
+        eventually(
+            lambda: (scene.nodes_of()[lost], scene.open_moves()),
+            until=lambda it: it == (0, []),
+            timeout=PATIENCE_SECONDS,
+            what="an empty node",
+        )
+        scene.settle("web", 70)
+        assert scene.moved("web")["SpotInterruption"] == there[lost] > 0
+        assert_corrected(scene, 70, assert_near(scene, 70))
+
+
+def test_a_mix_where_spot_nodes_are_tainted(scene: Scene) -> None:
+    """Pods that began on on-demand, as their side was, can be brought to spot when the mix is changed."""
+    with tainted(scene, TAINT, *SPOT):
+        scene.configure("SpotInterruption")  # while that takes effect the webhook sees the taints
+        create(scene, "web", 10, spot_percentage="70")
+        began = {it["metadata"]["uid"] for it in scene.pods("web")}
+        assert 6 <= scene.sides("web")["spot"] <= 8
+        scene.kube.patch(
+            "deployments", "web", {"metadata": {"annotations": {f"{PREFIX}spot-percentage": "100"}}}, scene.namespace
+        )
+        scene.configure("SpotMix")
+        back(scene, 10)
+        stayed = began & {it["metadata"]["uid"] for it in scene.pods("web")}
+        assert scene.moved("web") == {"SpotMix": 10 - len(stayed)}, "only who was elsewhere"
+
+
+def test_who_avoids_spot_leaves_it_when_there_is_room(scene: Scene) -> None:
+    scene.cordon(*ON_DEMAND)
+    create(scene, "ledger", 4, spot="avoid")
+    assert scene.sides("ledger") == {"spot": 4}
+    scene.configure("SpotMix", "SpotReclaim", "LoadBalancing")
+    scene.passes()
+    assert not scene.seen, "nothing fits, nothing is moved"
+    scene.cordon(*ON_DEMAND, cordoned=False)
+    eventually(
+        lambda: (scene.sides("ledger"), scene.open_moves()),
+        until=lambda it: it == ({"on-demand": 4}, []),
+        timeout=PATIENCE_SECONDS,
+        what="all pods off spot",
+    )
+    scene.passes()
+    assert scene.moved("ledger") == {"SpotMix": 4}, "each once"
 
 
 @pytest.mark.campaign
