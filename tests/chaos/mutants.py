@@ -65,9 +65,9 @@ MUTANTS: Final[dict[str, Mutant]] = {
         (
             Change(
                 "descheduler/migration/surge.py",
-                "    target = turn.target\n    if turn.marked:",
+                "    target = turn.target\n    unmarked = _unmarked(turn)",
                 '    return Ending(str(turn.intent["ending"]), str(turn.intent["why"]))\n'
-                "    target = turn.target\n    if turn.marked:",
+                "    target = turn.target\n    unmarked = _unmarked(turn)",
             ),
         ),
     ),
