@@ -27,7 +27,7 @@ from cluster.resources import (
     Resource,
 )
 from descheduler import removal
-from descheduler.migration.executor import MANAGER
+from descheduler.migration.outcomes import MANAGER
 from descheduler.requests import Request
 from descheduler.run import CONFIG_MAP, LEASE
 from descheduler.upkeep import ClusterWrites

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from cluster.resources import DEPLOYMENTS, NODES, PDBS, PODMIGRATIONS, PODS, REPLICASETS, STATEFULSETS, Resource
 from descheduler.migration import surge, temporary_budget
-from descheduler.migration.executor import MANAGER
+from descheduler.migration.outcomes import MANAGER
 from descheduler.requests import Request, Verb
 from policy import keys as vocabulary
 from policy.keys import FINALIZER, POD_DELETION_COST, Keys

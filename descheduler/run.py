@@ -34,10 +34,11 @@ from descheduler.brake import Brake
 from descheduler.crew import Crew, Rank
 from descheduler.loop import Loop, Parts
 from descheduler.measuring import Measuring, MetricsApi
-from descheduler.migration.executor import MANAGER, REQUEST_SECONDS, Executor
+from descheduler.migration.executor import Executor
 from descheduler.migration.judge import Judge
 from descheduler.migration.leftovers import Leftover
 from descheduler.migration.migrator import Migrator
+from descheduler.migration.outcomes import MANAGER, REQUEST_SECONDS
 from descheduler.proposal import Move
 from descheduler.sync import Live
 from descheduler.telling import Teller

@@ -15,9 +15,9 @@ from descheduler import memory
 from descheduler.migration import recreate, surge
 from descheduler.migration.actions import Action, Adopt, CreateCopy, Evict, MarkPod, Release, Scale, Write
 from descheduler.migration.endings import time_of
-from descheduler.migration.executor import Done, Outcome
 from descheduler.migration.machine import ENDED, Failure
 from descheduler.migration.migrator import SLOW_DOWN
+from descheduler.migration.outcomes import Done, Outcome
 from descheduler.proposal import Mode
 from telemetry.catalogue import Log
 from telemetry.logs import Logger

@@ -24,7 +24,7 @@ from descheduler.guards import Context
 from descheduler.leaving import Departure
 from descheduler.maintenance import Progress
 from descheduler.migration import temporary_budget
-from descheduler.migration.executor import MANAGER, REQUEST_SECONDS
+from descheduler.migration.outcomes import MANAGER, REQUEST_SECONDS
 from descheduler.notices import Notices
 from descheduler.plan import Plan
 from descheduler.requests import Request, Said, Verb

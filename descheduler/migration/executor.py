@@ -7,7 +7,6 @@ looks at the cluster again. Runs on many threads at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
@@ -29,48 +28,16 @@ from descheduler.migration.actions import (
     Write,
 )
 from descheduler.migration.machine import FINALIZER, Failure
+from descheduler.migration.outcomes import MANAGER, REQUEST_SECONDS, Done, Outcome, Overtaken, Shown
 from descheduler.reasons import Code
 from policy import values
 from policy.keys import Keys
 
-MANAGER: Final = "spotshift-descheduler"
-REQUEST_SECONDS: Final = 10.0
 WORKLOADS: Final[Mapping[str, Resource]] = {
     "Deployment": DEPLOYMENTS,
     "ReplicaSet": REPLICASETS,
     "StatefulSet": STATEFULSETS,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A workload as the answer showed it; None is what it did not show."""
-
-    uid: str
-    version: str
-    labels: Mapping[str, str] | None = None
-    replicas: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """The request was accepted; what came back, where that is known at once."""
-
-    migration: PodMigration | None = None
-    pod: Pod | None = None
-    workload: Shown | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Overtaken:
-    """The world is no longer as it was when this was decided. Look again."""
-
-    why: str
-    gone: bool = False
-    """What the request was about does not exist any more."""
-
-
-Outcome = Done | Overtaken | Failure
 
 
 class Executor:

@@ -22,9 +22,9 @@ from descheduler import interruption
 from descheduler.crew import Crew, Rank
 from descheduler.migration import machine, temporary_budget
 from descheduler.migration.actions import Action, Adopt, Done, Evict, Release, Scale, Wait, Write, begins
-from descheduler.migration.executor import Done as Accepted
-from descheduler.migration.executor import Outcome, Overtaken, Shown
 from descheduler.migration.machine import Failure
+from descheduler.migration.outcomes import Done as Accepted
+from descheduler.migration.outcomes import Outcome, Overtaken, Shown
 from descheduler.migration.world import World
 from descheduler.node_state import Key
 from descheduler.state import ClusterState

@@ -4,7 +4,7 @@ import pytest
 
 from cluster.objects import Deployment
 from descheduler.migration import migrator
-from descheduler.migration.executor import Done, Shown
+from descheduler.migration.outcomes import Done, Shown
 from policy import keys
 from tests.unit.descheduler import build
 

@@ -25,7 +25,7 @@ from descheduler.migration.actions import (
     Write,
     begins,
 )
-from descheduler.migration.executor import Done, Outcome
+from descheduler.migration.outcomes import Done, Outcome
 from descheduler.migration.judge import Judge
 from descheduler.migration.migrator import Migrator
 from descheduler.requests import Request

@@ -18,10 +18,10 @@ from descheduler.last_pass import LastPass
 from descheduler.loop import SWEEP_EVERY, Loop, Parts
 from descheduler.measuring import Answer, Measuring
 from descheduler.migration.actions import Write
-from descheduler.migration.executor import Done
 from descheduler.migration.judge import Judge
 from descheduler.migration.leftovers import Leftover
 from descheduler.migration.migrator import Migrator
+from descheduler.migration.outcomes import Done
 from descheduler.proposal import Move
 from descheduler.state import ClusterState
 from descheduler.telling import Teller

@@ -21,8 +21,8 @@ from descheduler.migration.actions import (
     Wait,
     Write,
 )
-from descheduler.migration.executor import Done, Outcome, Overtaken
 from descheduler.migration.machine import Failure
+from descheduler.migration.outcomes import Done, Outcome, Overtaken
 from descheduler.story import Story
 from telemetry.logs import Logger
 from tests.unit.descheduler import build
