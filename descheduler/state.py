@@ -68,7 +68,8 @@ class ClusterState:
 
     def __init__(self, settings: Settings) -> None:
         self._labels = settings.capacity.all_labels()
-        self._keys = keys.under(settings.label_prefix)
+        self.keys = keys.under(settings.label_prefix)
+        """What marks are called by the settings that the state was made for."""
         self._rows = settings.signals.all_rows()
         self.nodes: dict[str, NodeState] = {}
         """By name; a node that has only pods so far has no `node`."""
@@ -85,7 +86,7 @@ class ClusterState:
         """By UID of the controlling owner."""
         self.repelling = Repelling()
         """On a node, with required anti-affinity: they keep others away."""
-        self.mixing = MixIndex(self._keys)
+        self.mixing = MixIndex(self.keys)
         """Who asks for a mix of spot and on-demand."""
         self.namespaces: dict[str, Namespace] = {}
         self.controllers: dict[str, Workload] = {}
@@ -176,7 +177,7 @@ class ClusterState:
             self._drop(known, key)
         self.ended.pop(key, None)
         if new is not None and new.terminal:
-            if self._keys.migration_status in new.metadata.labels:
+            if self.keys.migration_status in new.metadata.labels:
                 self.ended[key] = new
         elif new is not None:
             demand.held(new)  # one that cannot be counted is refused before anything has changed
@@ -232,7 +233,7 @@ class ClusterState:
 
     def _signed(self, node: Node) -> bool:
         """Asked once per change of a node and not in every plan: the table has some fifty rows."""
-        return bool(signals.read(signs.of(node), keys=self._keys, now=_ANY_TIME, table=self._rows))
+        return bool(signals.read(signs.of(node), keys=self.keys, now=_ANY_TIME, table=self._rows))
 
     def _node_state(self, name: str) -> NodeState:
         found = self.nodes.get(name)

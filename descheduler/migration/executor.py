@@ -14,7 +14,7 @@ from cluster import errors
 from cluster.client import Client
 from cluster.objects import Pod, PodMigration
 from cluster.resources import DEPLOYMENTS, PODMIGRATIONS, PODS, REPLICASETS, STATEFULSETS, Resource
-from descheduler.migration import copying, ownership, surge
+from descheduler.migration import ownership, surge
 from descheduler.migration.actions import (
     Action,
     Adopt,
@@ -27,10 +27,10 @@ from descheduler.migration.actions import (
     Scale,
     Write,
 )
+from descheduler.migration.copies import Copies
 from descheduler.migration.machine import FINALIZER, Failure
 from descheduler.migration.outcomes import MANAGER, REQUEST_SECONDS, Done, Outcome, Overtaken, Shown
 from descheduler.reasons import Code
-from policy import values
 from policy.keys import Keys
 
 WORKLOADS: Final[Mapping[str, Resource]] = {
@@ -46,6 +46,7 @@ class Executor:
     def __init__(self, client: Client, keys: Keys) -> None:
         self._client = client
         self._keys = keys
+        self._copies = Copies(client, keys)
 
     def perform(self, migration: PodMigration, action: Action) -> Outcome:
         """Send the one request of this action."""
@@ -83,7 +84,7 @@ class Executor:
             case Scale():
                 return self._scale(namespace, action)
             case CreateCopy():
-                return self._copy(migration, action)
+                return self._copies.create(migration, action)
             case RemoveCopy(name=name, uid=uid, version=version):
                 self._client.evict(namespace, name, uid=uid, resource_version=version, timeout=REQUEST_SECONDS)
             case Evict():
@@ -174,19 +175,6 @@ class Executor:
             )
             version = scaled.metadata.resource_version
         return Done(workload=Shown(action.uid, version, replicas=action.after))
-
-    def _copy(self, migration: PodMigration, action: CreateCopy) -> Outcome:
-        namespace = migration.metadata.namespace
-        seen: dict[str, Any] = self._client.get(PODS, action.source, namespace=namespace, timeout=REQUEST_SECONDS)
-        if seen["metadata"]["uid"] != action.uid:
-            return Overtaken("another pod has its name", gone=True)
-        body = copying.of(seen, action.name, values.label_for_node(migration.metadata.name), self._keys)
-        try:
-            self._client.create(PODS, body, namespace=namespace, field_manager=MANAGER, timeout=REQUEST_SECONDS)
-        except errors.Forbidden as no:
-            why = "copying pods takes a right that the component recreate gives, and quota"
-            return Failure(f"{no}; {why}", final=True)
-        return Done()
 
     def _is_lowest(self, namespace: str, name: str, uid: str, cost: int) -> bool:
         """Looked at once more: between our mark and this moment somebody may have written another cost."""

@@ -106,6 +106,8 @@ def failed(migration: PodMigration, world: World, failure: Failure, now: datetim
         return _give_up(migration, world, failure, now)
     pause = max(settings.retry_backoff * 2 ** min(attempts, LONGEST_PAUSE), failure.retry_after)
     intent = {**(migration.status.intent or {}), "retryAt": text_of(now + pause), "blocked": failure.blocked}
+    if failure.taken:
+        intent["copy"] = recreate.other_name(migration, world, now)
     return Write({"attempts": attempts, "message": failure.why[:MESSAGE], "intent": intent})
 
 
@@ -126,6 +128,8 @@ class Failure:
     """Trying again cannot help."""
     several: bool = False
     """More than one disruption budget selected the pod."""
+    taken: bool = False
+    """Another pod has the name that a copy should get."""
     retry_after: timedelta = timedelta()
 
 

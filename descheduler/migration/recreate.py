@@ -9,9 +9,10 @@ preference.
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from cluster.objects import Pod, PodMigration
@@ -26,6 +27,8 @@ STEPS: Final = frozenset({CREATE, READY, REMOVE})
 PREFIX: Final = "rescheduled-"
 NAME_LENGTH: Final = 63
 """Of a pod that should have a host name."""
+APART: Final = 97
+"""Seconds by which later names may differ: moves that were begun together must not meet at the next name again."""
 _COPIED: Final = re.compile(rf"{PREFIX}(.+)-\d{{10}}")
 
 
@@ -48,6 +51,12 @@ class Turn:
         """The original, while it is not being deleted."""
         found = self.world.source
         return found if found is not None and found.metadata.deletion_timestamp is None else None
+
+    @property
+    def late(self) -> datetime:
+        """When the copy has to be Ready."""
+        since = datetime.fromisoformat(str(self.intent["at"]))
+        return since + self.world.settings.migrations.ready_timeout
 
     def write(self, step: str, **status: Any) -> Write:
         """Go on to a step."""
@@ -89,6 +98,16 @@ def name_of(source: Pod, world: World, at: datetime) -> str:
     return PREFIX + base[: NAME_LENGTH - len(PREFIX) - len(stamp)].rstrip("-.") + stamp
 
 
+def other_name(migration: PodMigration, world: World, now: datetime) -> str:
+    """Another pod has the name: the same with a later time. How much later follows from the pod."""
+    taken, source = str((migration.status.intent or {})["copy"]), world.source
+    if source is None:
+        return taken
+    since = max(int(now.timestamp()), int(taken.rpartition("-")[2]))
+    later = since + 1 + zlib.crc32(source.metadata.uid.encode()) % APART
+    return name_of(source, world, datetime.fromtimestamp(later, UTC))
+
+
 def begin(migration: PodMigration, source: Pod, world: World, now: datetime) -> Write:
     """Announce the copy by its name, so that it is made once and found again."""
     name = name_of(source, world, migration.status.started_at or now)
@@ -120,7 +139,9 @@ def _create(turn: Turn) -> Action:
         return turn.back("Cancelled", turn.called_off or "the pod went away before it was copied")
     if found is not None:
         return turn.write(READY, replacement=_claimed(found))
-    return CreateCopy(source.metadata.name, source.metadata.uid, str(turn.intent["copy"]))
+    return _late(turn, "there is no copy") or CreateCopy(
+        source.metadata.name, source.metadata.uid, str(turn.intent["copy"])
+    )
 
 
 def _ready(turn: Turn) -> Action:
@@ -134,13 +155,14 @@ def _ready(turn: Turn) -> Action:
         return Write({"replacement": _claimed(found)})
     if found.ready:
         return turn.ready(found)
-    allowed = turn.world.settings.migrations.ready_timeout
-    late = datetime.fromisoformat(str(turn.intent["at"])) + allowed
-    return (
-        Wait(late, "the copy is not Ready yet")
-        if late > turn.now
-        else replace(turn.back("Failed", f"the copy {found.metadata.name} is not Ready after {allowed}"), late=True)
-    )
+    return _late(turn, f"the copy {found.metadata.name} is not Ready") or Wait(turn.late, "the copy is not Ready yet")
+
+
+def _late(turn: Turn, what: str) -> Write | None:
+    """Its time is over."""
+    if turn.late > turn.now:
+        return None
+    return replace(turn.back("Failed", f"{what} after {turn.world.settings.migrations.ready_timeout}"), late=True)
 
 
 def _remove(turn: Turn) -> Action | Ending:

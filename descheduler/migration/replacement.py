@@ -96,10 +96,15 @@ def _claimed(migration: PodMigration, state: ClusterState) -> Pod | None:
 
 
 def _copy(migration: PodMigration, state: ClusterState) -> Pod | None:
-    """Of a pod without a controller: the copy that was announced by its name."""
+    """Of a pod without a controller: the copy that was announced by its name. Another pod may have that name, so it
+    must say whose copy it is: one copy cannot stand in for two.
+    """
     name = (migration.status.intent or {}).get("copy", "")
     found = state.pods.get((migration.metadata.namespace, name))
-    return found if found is not None and found.metadata.deletion_timestamp is None else None
+    if found is None or found.metadata.deletion_timestamp is not None:
+        return None
+    original = found.metadata.annotations.get(state.keys.original_pod)
+    return found if original == _source_uid(migration) != "" else None
 
 
 def _given_out(migration: PodMigration, state: ClusterState) -> dict[Key, Match]:

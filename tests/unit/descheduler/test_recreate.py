@@ -76,16 +76,23 @@ class Cluster:
                 pod = self.state.pods.get(("default", name))
                 if pod is not None:
                     self.state.apply(pod, remarked(pod, labels, annotations))
-            case CreateCopy(name=name):
-                if ("default", name) not in self.state.pods:
-                    self.effects.append(f"create {name}")
-                    self.state.apply(None, build.pod(name, on="b", ready=self.ready))
+            case CreateCopy():
+                self._create(action)
             case RemoveCopy(name=name) | Evict(name=name):
                 self._remove(name)
             case Wait(until=until):
                 self.now = max(self.now, until or self.now + timedelta(seconds=30))
             case _:
                 pass
+
+    def _create(self, action: CreateCopy) -> None:
+        known = self.state.pods.get(("default", action.name))
+        if known is None:
+            self.effects.append(f"create {action.name}")
+            self.state.apply(None, copy_of(action, ready=self.ready))
+        elif known.metadata.annotations.get(KEYS.original_pod) != action.uid:
+            taken = machine.Failure("another pod has its name", counts=False, taken=True)
+            self.carry_out(machine.failed(self.migration, self.look(), taken, self.now))
 
     def _remove(self, name: str) -> None:
         pod = self.state.pods.get(("default", name))
@@ -103,6 +110,12 @@ class Cluster:
                 self.flags += [(name, step) for name in ("late", "ready") if getattr(action, name)]
             self.carry_out(action)
         return self.migration
+
+
+def copy_of(action: CreateCopy, **more: Any) -> Pod:
+    """What the API makes of the request: the copy says whose it is."""
+    marks = {"labels": {KEYS.migration_id: "migration-1-x"}, "annotations": {KEYS.original_pod: action.uid}}
+    return build.pod(action.name, on="b", metadata=marks, **more)
 
 
 def cluster(**more: Any) -> Cluster:

@@ -1,0 +1,119 @@
+"""Requests about copies, against an API that keeps pods: whose copy a pod is decides, not what it is called."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from descheduler.migration.actions import CreateCopy
+from descheduler.migration.executor import Executor
+from descheduler.migration.machine import Failure
+from descheduler.migration.outcomes import MANAGER, Done, Overtaken
+from policy import keys
+from tests.unit.cluster import fake_api
+from tests.unit.cluster.fake_api import Answer, FakeApi, Seen, status
+from tests.unit.descheduler import build
+
+KEYS = keys.under()
+PODS = "/api/v1/namespaces/default/pods"
+COPY = "rescheduled-web-1780315200"
+MOVE = build.thing("PodMigration", "m-1", spec={"podRef": {"name": "web"}})
+MARKS = {KEYS.migration_id: "m-1"}
+OURS = {"annotations": {KEYS.original_pod: "u-web"}}
+BY_US = {"managedFields": [{"manager": MANAGER, "operation": "Update"}]}
+CREATE = CreateCopy("web", "u-web", COPY)
+
+
+def pod(name: str, **meta: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "uid": f"u-{name}", "resourceVersion": "5", **meta},
+        "spec": {"containers": []},
+    }
+
+
+class Pods:
+    """Pods by name; `strips` is a webhook that takes marks off which it does not know."""
+
+    def __init__(self, api: FakeApi) -> None:
+        self.held = {"web": pod("web", labels=MARKS)}
+        self.strips = False
+        self.done: list[str] = []
+        api.script = self
+        self.executor = Executor(api.client(), KEYS)
+
+    def __call__(self, seen: Seen) -> Answer:
+        name = seen.path.removeprefix(PODS).strip("/").removesuffix("/eviction")
+        if seen.method == "POST" and not name:
+            return self._create(seen.body)
+        if name not in self.held:
+            return status(404, "NotFound")
+        if seen.method == "GET":
+            return Answer(200, self.held[name])
+        if seen.method == "PATCH":
+            self.held[name] = build.merged(self.held[name], seen.body)
+            self.done.append(f"mark {name}")
+            return Answer(200, self.held[name])
+        self.done.append(f"evict {name}")
+        return Answer(201, {})
+
+    def _create(self, body: dict[str, Any]) -> Answer:
+        meta = body["metadata"]
+        if meta["name"] in self.held:
+            return status(409, "AlreadyExists")
+        kept = {} if self.strips else {key: meta[key] for key in ("labels", "annotations")}
+        self.held[meta["name"]] = pod(meta["name"], **kept, **BY_US)
+        self.done.append(f"create {meta['name']}")
+        return Answer(201, self.held[meta["name"]])
+
+
+@pytest.fixture
+def pods() -> Iterator[Pods]:
+    with fake_api.running() as api:
+        yield Pods(api)
+
+
+def says(pods: Pods) -> object:
+    return pods.held[COPY]["metadata"]["annotations"][KEYS.original_pod]
+
+
+def test_a_copy_is_made_once(pods: Pods) -> None:
+    assert isinstance(pods.executor.perform(MOVE, CREATE), Done)
+    assert says(pods) == "u-web"
+    assert pods.executor.perform(MOVE, CREATE) == Overtaken("the copy is there already")
+    assert pods.done == [f"create {COPY}"]
+
+
+def test_marks_that_a_webhook_took_off_are_set_again(pods: Pods) -> None:
+    pods.strips = True
+    made = pods.executor.perform(MOVE, CREATE)
+    assert isinstance(made, Done)
+    assert made.pod is not None
+    assert made.pod.metadata.annotations[KEYS.original_pod] == says(pods) == "u-web"
+    assert made.pod.metadata.labels[KEYS.migration_id] == "m-1"
+
+
+BEARERS: dict[str, tuple[dict[str, Any], bool]] = {
+    # what the pod under that name says, whether it is our copy
+    "our copy": ({**OURS, "labels": MARKS}, True),
+    "ours, its marks lost": (BY_US, True),
+    "a copy of another pod": ({"annotations": {KEYS.original_pod: "u-other"}, **BY_US}, False),
+    "somebody's pod": ({"managedFields": [{"manager": "kubectl"}]}, False),
+}
+
+
+@pytest.mark.parametrize(("meta", "ours"), BEARERS.values(), ids=BEARERS.keys())
+def test_a_name_that_is_taken(pods: Pods, meta: dict[str, Any], ours: bool) -> None:
+    pods.held[COPY] = pod(COPY, **meta)
+    outcome = pods.executor.perform(MOVE, CREATE)
+    if ours:
+        assert outcome == Overtaken("the copy is there already")
+        assert says(pods) == "u-web"
+    else:
+        assert outcome == Failure(f"pod {COPY} is no copy of web", counts=False, taken=True)
+        assert pods.done == []
+
+
+def test_another_pod_under_the_old_name_is_not_copied(pods: Pods) -> None:
+    pods.held["web"]["metadata"]["uid"] = "u-new"
+    assert pods.executor.perform(MOVE, CREATE) == Overtaken("another pod has its name", gone=True)
+    assert pods.done == []
