@@ -20,6 +20,8 @@ from policy.settings_moves import Backoff
 INTERRUPTION: Final = "SpotInterruption"
 """Strategy after whose moves a workload is not brought back to spot for a while."""
 FINISHED: Final = frozenset({"Completed", "Failed", "Cancelled"})
+PAST_EVICTION: Final = frozenset({"AwaitReplacement", "Settle"})
+"""Steps in which the pod that was to be moved is gone."""
 _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -112,11 +114,14 @@ def _by_subject(migrations: Iterable[PodMigration]) -> dict[str, list[PodMigrati
 
 
 def subject(migration: PodMigration) -> str:
-    """Whose move it was. A copied pod goes on under another name, and that is the one that may be moved again."""
+    """Whose move it was. A copied pod goes on under another name, and that is the one that may be moved again; unless
+    the move was given up before the eviction, for then the copy went and the original stays.
+    """
     status = migration.status
     if status.resolved is not None and status.resolved.workload is not None:
         return status.resolved.workload.uid
-    copied = status.replacement.name if status.replacement is not None else ""
+    went_on = status.phase == "Completed" or status.step in PAST_EVICTION
+    copied = status.replacement.name if status.replacement is not None and went_on else ""
     return f"{migration.metadata.namespace}/{copied or migration.spec.pod_ref.name}"
 
 

@@ -177,7 +177,7 @@ class ClusterState:
             self._drop(known, key)
         self.ended.pop(key, None)
         if new is not None and new.terminal:
-            if self.keys.migration_status in new.metadata.labels:
+            if not {self.keys.migration_id, self.keys.migration_status}.isdisjoint(new.metadata.labels):
                 self.ended[key] = new
         elif new is not None:
             demand.held(new)  # one that cannot be counted is refused before anything has changed

@@ -84,13 +84,24 @@ def just_moved(case: Case) -> str | None:
 
 def cooling_down(case: Case) -> str | None:
     """The last move of its workload failed or came back to its source, so the next would most likely too."""
-    namespace, name = case.pod.metadata.key
-    uid = case.workload.uid if case.workload is not None else f"{namespace}/{name}"
-    until = case.context.cooldowns.get(uid)
+    if case.workload is None:
+        return None
+    until = case.context.cooldowns.get(case.workload.uid)
     if until is None or until <= case.context.now:
         return None
-    what = case.workload.text if case.workload is not None else "it"
-    return f"the last move of {what} did not help; it rests until {values.format_time(until)}"
+    return f"the last move of {case.workload.text} did not help; it rests until {values.format_time(until)}"
+
+
+def copy_failed(case: Case) -> str | None:
+    """The same of a pod on its own, which is copied: a drain waits too, because copies that come to nothing one after
+    the other would run what is in them again and again.
+    """
+    if case.workload is not None:
+        return None
+    until = case.context.cooldowns.get("/".join(case.pod.metadata.key))
+    if until is None or until <= case.context.now:
+        return None
+    return f"the last move of it did not help; it is copied again after {values.format_time(until)}"
 
 
 def outside_window(case: Case) -> str | None:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from cluster.objects import Pod, PodMigration
-from descheduler.migration import marking
+from descheduler.migration import marking, recreate
 from descheduler.migration.actions import Action, Wait, Write
 from descheduler.migration.endings import end, text_of, time_of
 from descheduler.migration.world import World
@@ -27,10 +27,8 @@ def await_replacement(migration: PodMigration, world: World, now: datetime) -> A
         claimed is None or claimed.uid != found.metadata.uid or claimed.node != found.node_name
     ):
         return Write(_claim(migration, world, found))
-    if found is not None and found.ready:
-        landed = {"onTarget": found.node_name == world.goal} if world.goal else {}
-        told = (migration.status.intent or {}).get("served") == found.metadata.uid
-        return Write({"step": "Settle", "holder": world.holder, **landed}, ready=not told)
+    if found is not None and (found.ready or found.terminal):
+        return _ran_out(found, now) if found.terminal else _serves(migration, world, found)
     return _await(migration, world, now)
 
 
@@ -45,6 +43,17 @@ def _await(migration: PodMigration, world: World, now: datetime) -> Action:
     if late > now:
         return Wait(late, "the replacement is not Ready yet" if found is not None else "no replacement yet")
     return replace(end("Failed", _overdue(migration, world), now), late=True)
+
+
+def _serves(migration: PodMigration, world: World, found: Pod) -> Write:
+    landed = {"onTarget": found.node_name == world.goal} if world.goal else {}
+    told = (migration.status.intent or {}).get("served") == found.metadata.uid
+    return Write({"step": "Settle", "holder": world.holder, **landed}, ready=not told)
+
+
+def _ran_out(copy: Pod, now: datetime) -> Write:
+    """The copy has ended, and nothing will come after it."""
+    return end("Completed" if copy.status.phase == "Succeeded" else "Failed", recreate.ended(copy), now)
 
 
 def settle(migration: PodMigration, world: World, now: datetime) -> Action:

@@ -108,6 +108,11 @@ def other_name(migration: PodMigration, world: World, now: datetime) -> str:
     return name_of(source, world, datetime.fromtimestamp(later, UTC))
 
 
+def ended(copy: Pod) -> str:
+    """A pod that runs to its end takes over nothing. Copied again it would do its work again."""
+    return f"the copy ended: {copy.status.phase}"
+
+
 def begin(migration: PodMigration, source: Pod, world: World, now: datetime) -> Write:
     """Announce the copy by its name, so that it is made once and found again."""
     name = name_of(source, world, migration.status.started_at or now)
@@ -151,6 +156,8 @@ def _ready(turn: Turn) -> Action:
         return turn.back("Cancelled", turn.called_off or "the pod went away before its copy was Ready")
     if found is None:
         return turn.back("Failed", "the copy was deleted before it was Ready")
+    if found.terminal:
+        return turn.back("Failed", ended(found))
     if claimed is None or claimed.node != found.node_name:
         return Write({"replacement": _claimed(found)})
     if found.ready:

@@ -97,10 +97,10 @@ def _claimed(migration: PodMigration, state: ClusterState) -> Pod | None:
 
 def _copy(migration: PodMigration, state: ClusterState) -> Pod | None:
     """Of a pod without a controller: the copy that was announced by its name. Another pod may have that name, so it
-    must say whose copy it is: one copy cannot stand in for two.
+    must say whose copy it is: one copy cannot stand in for two. One that has ended is still the copy, and has to go.
     """
-    name = (migration.status.intent or {}).get("copy", "")
-    found = state.pods.get((migration.metadata.namespace, name))
+    key = migration.metadata.namespace, (migration.status.intent or {}).get("copy", "")
+    found = state.pods.get(key) or state.ended.get(key)
     if found is None or found.metadata.deletion_timestamp is not None:
         return None
     original = found.metadata.annotations.get(state.keys.original_pod)

@@ -32,6 +32,7 @@ def move(
     on_target: bool | None = None,
     workload: str | None = WEB,
     pod: str = "web-1",
+    step: str = "",
     **metadata: Any,
 ) -> PodMigration:
     """A move from node a to node b."""
@@ -43,6 +44,7 @@ def move(
         spec={"podRef": {"name": pod}},
         status={
             "phase": phase,
+            "step": step,
             "finishedAt": None if ago is None else stamp(NOW - ago),
             "resolved": {
                 "sourceNode": "a",
@@ -99,6 +101,11 @@ COOLDOWNS: dict[str, tuple[list[PodMigration], dict[str, timedelta]]] = {
     ),
     "a pod on its own": ([failed(MINUTE, workload=None, pod="solo")], {"shop/solo": 5 * MINUTE}),
     "a pod that was copied": ([move(MINUTE, landed="a", workload=None, pod="solo")], {"shop/web-2": 5 * MINUTE}),
+    "a pod whose copy was removed": ([move(MINUTE, "Failed", workload=None, pod="solo")], {"shop/solo": 5 * MINUTE}),
+    "a copy that fails when it is alone": (
+        [move(MINUTE, "Failed", workload=None, pod="solo", step="AwaitReplacement")],
+        {"shop/web-2": 5 * MINUTE},
+    ),
     "one that is being deleted": (
         [failed(MINUTE, deletionTimestamp=stamp(NOW), finalizers=["x"])],
         {},

@@ -95,7 +95,7 @@ class Cluster:
             self.carry_out(machine.failed(self.migration, self.look(), taken, self.now))
 
     def _remove(self, name: str) -> None:
-        pod = self.state.pods.get(("default", name))
+        pod = self.state.pods.get(("default", name)) or self.state.ended.get(("default", name))
         if pod is not None:
             self.effects.append(f"remove {name}")
             self.state.apply(pod, None)

@@ -10,7 +10,8 @@ import pytest
 from cluster.objects import Pod
 from descheduler.migration import surge
 from descheduler.migration.actions import Action, Adopt, MarkPod, MarkWorkload, Release, Scale
-from descheduler.migration.outcomes import Done, Executor, Outcome, Overtaken
+from descheduler.migration.executor import Executor
+from descheduler.migration.outcomes import Done, Outcome, Overtaken
 from policy import keys
 from tests.unit.cluster import fake_api
 from tests.unit.cluster.fake_api import Answer, FakeApi, Seen, status

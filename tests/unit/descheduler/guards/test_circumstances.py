@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from descheduler.proposal import Urgency
 from policy import keys
 from policy.settings import Settings
 from policy.settings_moves import Limits
@@ -238,7 +239,15 @@ RESTS = {
 
 @pytest.mark.parametrize(("made", "cooldowns", "says"), RESTS.values(), ids=RESTS.keys())
 def test_rests(made: Any, cooldowns: dict[str, datetime], says: str | None) -> None:
-    Given(pod=made, cooldowns=cooldowns, voluntary="COOLING_DOWN" if says else "", says=says or "").check()
+    held = "COOLING_DOWN" if says else ""
+    copied = held if made.metadata.controller is None else ""
+    Given(pod=made, cooldowns=cooldowns, voluntary=held, maintenance=copied, says=says or "").check()
+
+
+def test_a_drain_waits_before_it_copies_a_pod_again() -> None:
+    given = Given(pod=pod(of=None, labels=ON), cooldowns={"shop/web-1": LATER})
+    (reason,) = given.reasons()[Urgency.MAINTENANCE]
+    assert reason.text == "the last move of it did not help; it is copied again after 2026-02-01T12:07:00Z"
 
 
 # Berlin puts its clocks forward on 2026-03-29 at 02:00 (01:00 UTC) and back on 2026-10-25 at 03:00 (01:00 UTC).

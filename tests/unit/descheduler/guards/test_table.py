@@ -55,6 +55,7 @@ EXAMPLES = {
     "too_young": circumstances.CIRCUMSTANCES["young"],
     "not_ready": circumstances.CIRCUMSTANCES["not ready"],
     "cooling_down": Given(pod=pod(), cooldowns={circumstances.WEB: LATER}),
+    "copy_failed": Given(pod=pod(of=None, labels=circumstances.ON), cooldowns={"shop/web-1": LATER}),
     "outside_window": Given(
         pod=pod(), settings=Settings(windows=(circumstances.NIGHT,)), now=datetime(2026, 2, 1, tzinfo=UTC)
     ),
