@@ -61,6 +61,8 @@ class Evict:
     version: str
     """The pod must not have changed since: taking our marks off it is how a move is called off for everybody."""
     grace_period_seconds: int | None = None
+    copy: tuple[str, str] | None = None
+    """Name and UID of a copy that must still be there and Ready: nothing else takes the place of the pod."""
 
 
 @dataclass(frozen=True, slots=True)

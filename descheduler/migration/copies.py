@@ -48,6 +48,12 @@ class Copies:
             return Failure(f"{no}; {why}", final=True)
         return Done(pod=self._marked(namespace, made, body))
 
+    def serves(self, namespace: str, name: str, uid: str) -> bool:
+        """Looked at once more: what was Ready a moment ago may have crashed, or lost its node."""
+        pod = self._client.get(PODS, name, namespace=namespace, type=Pod, timeout=REQUEST_SECONDS)
+        lives = pod.metadata.deletion_timestamp is None and not pod.terminal
+        return pod.metadata.uid == uid and lives and pod.ready
+
     def _taken(self, namespace: str, action: CreateCopy, body: Json) -> Outcome:
         """Its name has a bearer: an earlier request of ours that was answered too late, or somebody else's pod."""
         found = self._get(namespace, action.name)

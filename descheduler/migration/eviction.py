@@ -22,12 +22,14 @@ ANNOUNCED: Final = "evictAt"
 """Since when, in the intent of a move that doubles its pod, the pod is to be evicted."""
 
 
-def attempt(migration: PodMigration, source: Pod, world: World, now: datetime) -> Action:
-    """Ask for it, or wait for the turn at the budget."""
+def attempt(
+    migration: PodMigration, source: Pod, world: World, now: datetime, *, copy: tuple[str, str] | None = None
+) -> Action:
+    """Ask for it, or wait for the turn at the budget. A copy that is relied on is looked at once more."""
     if not world.permitted:
         return _await_turn(migration, now)
-    grace = world.settings.migrations.grace_period_seconds
-    return Evict(source.metadata.name, source.metadata.uid, source.metadata.resource_version, grace)
+    meta = source.metadata
+    return Evict(meta.name, meta.uid, meta.resource_version, world.settings.migrations.grace_period_seconds, copy)
 
 
 def is_announced(migration: PodMigration) -> bool:

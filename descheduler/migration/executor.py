@@ -54,9 +54,7 @@ class Executor:
 
     def clear(self, namespace: str, action: MarkPod | MarkWorkload) -> Outcome:
         """Take back a mark that belongs to no migration any more."""
-        if isinstance(action, MarkPod):
-            return self._translated(lambda: Done(pod=self._mark(namespace, action)))
-        return self._translated(lambda: self._mark_workload(namespace, action))
+        return self._translated(lambda: self._marked(namespace, action))
 
     def _translated(self, send: Callable[[], Outcome]) -> Outcome:
         try:
@@ -77,10 +75,8 @@ class Executor:
         match action:
             case Adopt() | Release() | Write():
                 return Done(self._own(migration, action))
-            case MarkPod():
-                return Done(pod=self._mark(namespace, action))
-            case MarkWorkload():
-                return self._mark_workload(namespace, action)
+            case MarkPod() | MarkWorkload():
+                return self._marked(namespace, action)
             case Scale():
                 return self._scale(namespace, action)
             case CreateCopy():
@@ -88,7 +84,7 @@ class Executor:
             case RemoveCopy(name=name, uid=uid, version=version):
                 self._client.evict(namespace, name, uid=uid, resource_version=version, timeout=REQUEST_SECONDS)
             case Evict():
-                self._evict(migration, action)
+                return self._evict(namespace, action)
         return Done()
 
     def _own(self, migration: PodMigration, action: Adopt | Release | Write) -> PodMigration:
@@ -124,6 +120,11 @@ class Executor:
             field_manager=MANAGER,
             timeout=REQUEST_SECONDS,
         )
+
+    def _marked(self, namespace: str, action: MarkPod | MarkWorkload) -> Outcome:
+        if isinstance(action, MarkPod):
+            return Done(pod=self._mark(namespace, action))
+        return self._mark_workload(namespace, action)
 
     def _mark(self, namespace: str, action: MarkPod) -> Pod:
         marks: dict[str, Any] = {"labels": dict(action.labels), "annotations": dict(action.annotations)}
@@ -181,12 +182,15 @@ class Executor:
         pod = self._client.get(PODS, name, namespace=namespace, type=Pod, timeout=REQUEST_SECONDS)
         return pod.metadata.uid == uid and pod.ready and surge.cost_of(pod) == cost
 
-    def _evict(self, migration: PodMigration, action: Evict) -> None:
+    def _evict(self, namespace: str, action: Evict) -> Outcome:
+        if action.copy is not None and not self._copies.serves(namespace, *action.copy):
+            return Overtaken("the copy is not Ready any more")
         self._client.evict(
-            migration.metadata.namespace,
+            namespace,
             action.name,
             uid=action.uid,
             resource_version=action.version,
             grace_period_seconds=action.grace_period_seconds,
             timeout=REQUEST_SECONDS,
         )
+        return Done()

@@ -278,11 +278,24 @@ def _evict(migration: PodMigration, world: World, now: datetime) -> Action:
     missing = marking.missing(source, marking.of_source(migration, world, MigrationStatus.IN_PROGRESS))
     if missing is not None:
         return missing if _hurries(world) else Write({"step": "Mark", "holder": world.holder})
+    held = _held_back(migration, world, now)
+    return held or eviction.attempt(migration, source, world, now, copy=_relied_on(migration, world))
+
+
+def _held_back(migration: PodMigration, world: World, now: datetime) -> Action | None:
+    """What comes before the eviction."""
+    unserved = recreate.not_serving(migration, world, now) if recreate.has_copy(migration) else None
+    if unserved is not None:
+        return unserved
     if world.hold:
         return _await_budget(migration, world, now)
-    if world.crowded and not world.permitted:
-        return _give_up(migration, world, CROWDED, now)
-    return eviction.attempt(migration, source, world, now)
+    return _give_up(migration, world, CROWDED, now) if world.crowded and not world.permitted else None
+
+
+def _relied_on(migration: PodMigration, world: World) -> tuple[str, str] | None:
+    """Name and UID of the copy that has to be there when the original goes."""
+    copy = world.replacement if recreate.has_copy(migration) else None
+    return None if copy is None else (copy.metadata.name, copy.metadata.uid)
 
 
 def _await_budget(migration: PodMigration, world: World, now: datetime) -> Action:

@@ -64,10 +64,11 @@ class Turn:
         return Write({"step": step, "holder": self.world.holder, "intent": {**intent, "action": step}, **status})
 
     def ready(self, copy: Pod) -> Write:
-        """The copy serves; go on to the eviction."""
+        """The copy serves; go on to the eviction. People are told once, however often it is waited for."""
         intent = {key: value for key, value in self.intent.items() if key != "retryAt"}
+        told = intent.get("served") == copy.metadata.uid
         noted = {**intent, "action": "Evict", "served": copy.metadata.uid}
-        return Write({"step": "Evict", "holder": self.world.holder, "intent": noted}, ready=True)
+        return Write({"step": "Evict", "holder": self.world.holder, "intent": noted}, ready=not told)
 
     def back(self, phase: str, why: str) -> Write:
         """Have the copy removed."""
@@ -136,6 +137,21 @@ def back(migration: PodMigration, world: World, ending: Ending) -> Write:
     intent = {**(migration.status.intent or {}), "action": REMOVE, "ending": ending.phase, "why": ending.why[:1024]}
     intent.pop("retryAt", None)
     return Write({"step": REMOVE, "holder": world.holder, "message": ending.why[:1024], "intent": intent})
+
+
+def not_serving(migration: PodMigration, world: World, now: datetime) -> Write | None:
+    """Why the original must stay after all: between Ready and the eviction lie budgets, retries and other leaders.
+    Its time to become Ready begins anew, because it may have served for hours.
+    """
+    found = world.replacement
+    if found is None:
+        return back(migration, world, Ending("Failed", "the copy was deleted before the original was evicted"))
+    if found.terminal:
+        return back(migration, world, Ending("Failed", ended(found)))
+    if found.ready:
+        return None
+    intent = {**(migration.status.intent or {}), "action": READY, "at": text_of(now), "blocked": False}
+    return Write({"step": READY, "holder": world.holder, "intent": intent})
 
 
 def _create(turn: Turn) -> Action:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from descheduler.migration.actions import CreateCopy
+from descheduler.migration.actions import CreateCopy, Evict
 from descheduler.migration.executor import Executor
 from descheduler.migration.machine import Failure
 from descheduler.migration.outcomes import MANAGER, Done, Overtaken
@@ -21,6 +21,7 @@ MOVE = build.thing("PodMigration", "m-1", spec={"podRef": {"name": "web"}})
 MARKS = {KEYS.migration_id: "m-1"}
 OURS = {"annotations": {KEYS.original_pod: "u-web"}}
 BY_US = {"managedFields": [{"manager": MANAGER, "operation": "Update"}]}
+READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 CREATE = CreateCopy("web", "u-web", COPY)
 
 
@@ -111,6 +112,32 @@ def test_a_name_that_is_taken(pods: Pods, meta: dict[str, Any], ours: bool) -> N
     else:
         assert outcome == Failure(f"pod {COPY} is no copy of web", counts=False, taken=True)
         assert pods.done == []
+
+
+COPIES: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
+    # its metadata, its status, whether the original may go
+    "Ready": ({}, READY, True),
+    "another one": ({"uid": "u-new"}, READY, False),
+    "on its way out": ({"deletionTimestamp": "2026-06-01T12:00:00Z"}, READY, False),
+    "crashed": ({}, {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}, False),
+    "ended": ({}, {**READY, "phase": "Failed"}, False),
+}
+
+
+@pytest.mark.parametrize(("meta", "said", "goes"), COPIES.values(), ids=COPIES.keys())
+def test_the_original_goes_only_while_the_copy_is_ready(
+    pods: Pods, meta: dict[str, Any], said: dict[str, Any], goes: bool
+) -> None:
+    pods.held[COPY] = {**pod(COPY, **meta), "status": said}
+    outcome = pods.executor.perform(MOVE, Evict("web", "u-web", "5", copy=(COPY, f"u-{COPY}")))
+    assert outcome == (Done() if goes else Overtaken("the copy is not Ready any more"))
+    assert pods.done == (["evict web"] if goes else [])
+
+
+def test_the_original_stays_when_the_copy_is_gone(pods: Pods) -> None:
+    outcome = pods.executor.perform(MOVE, Evict("web", "u-web", "5", copy=(COPY, f"u-{COPY}")))
+    assert isinstance(outcome, Overtaken)
+    assert pods.done == []
 
 
 def test_another_pod_under_the_old_name_is_not_copied(pods: Pods) -> None:

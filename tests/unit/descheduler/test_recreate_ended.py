@@ -7,7 +7,7 @@ import pytest
 
 from descheduler import memory
 from descheduler.migration import recreate
-from descheduler.migration.actions import CreateCopy
+from descheduler.migration.actions import CreateCopy, Evict, Wait
 from policy.settings import Settings
 from tests.unit.descheduler.test_recreate import COPY, Cluster, cluster, copy_of
 
@@ -63,3 +63,52 @@ def test_a_copy_that_ends_when_it_has_taken_over_ends_the_move(phase: str, outco
     assert (ended.status.phase, ended.status.message) == (outcome, f"the copy ended: {phase}")
     assert made.now < (ended.status.started_at or made.now) + timedelta(minutes=1), "nobody waits for it"
     assert memory.subject(ended) == f"default/{COPY}"
+
+
+def test_without_the_copy_the_original_is_not_evicted() -> None:
+    made = at("Evict")
+    assert isinstance(action := made.decide(), Evict)
+    assert action.copy == (COPY, made.state.pods["default", COPY].metadata.uid)
+    made.state.apply(made.state.pods["default", COPY], None)
+    ended = made.run()
+    assert (ended.status.phase, made.names()) == ("Failed", ["web"])
+    assert ended.status.message == "the copy was deleted before the original was evicted"
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_copy_that_ended_before_the_eviction_is_removed(phase: str) -> None:
+    made = at("Evict")
+    end_copy(made, phase)
+    ended = made.run()
+    assert (ended.status.phase, ended.status.message) == ("Failed", f"the copy ended: {phase}")
+    assert (made.names(), made.state.ended) == (["web"], {})
+
+
+def unready(made: Cluster, *, later: timedelta = timedelta()) -> None:
+    """The copy crashes after so long."""
+    made.now += later
+    copy = made.state.pods["default", COPY]
+    made.state.apply(copy, copy_of(CreateCopy("web", "uid-default-web", COPY), ready=False))
+
+
+def test_a_copy_that_is_no_longer_ready_is_waited_for() -> None:
+    made = at("Evict")
+    unready(made, later=timedelta(hours=1))
+    while not isinstance(action := made.decide(), Wait):
+        assert not isinstance(action, Evict)
+        made.carry_out(action)
+    assert made.migration.status.step == recreate.READY
+    copy = made.state.pods["default", COPY]
+    made.state.apply(copy, copy_of(CreateCopy("web", "uid-default-web", COPY)))
+    assert made.run().status.phase == "Completed"
+    assert made.names() == [COPY]
+    assert made.flags == [], "people know that it serves"
+
+
+def test_a_copy_that_is_never_ready_again_ends_the_move() -> None:
+    made = at("Evict")
+    unready(made, later=timedelta(hours=1))
+    ended = made.run()
+    assert ended.status.phase == "Failed"
+    assert f"{COPY} is not Ready after" in ended.status.message
+    assert made.names() == ["web"]
