@@ -101,6 +101,18 @@ class RemoveCopy:
     uid: str
     version: str
     """As it was seen: a second request, of a process that had stood still, finds it changed."""
+    original: tuple[str, str, str] | None = None
+    """For a copy that no move answers for: name and UID of its original, which must be there and not carry this mark,
+    or else a move relies on the copy after all."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeekCopy:
+    """Ask the API for the copy of a pod, and evict it: it may be there though no watch has told of it."""
+
+    name: str
+    uid: str
+    """Of the original."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +133,20 @@ class Done:
     """Over, and nothing left to clear away."""
 
 
-Action = Adopt | Write | MarkPod | MarkWorkload | Evict | Scale | CreateCopy | RemoveCopy | Release | Wait | Done
+Action = (
+    Adopt
+    | Write
+    | MarkPod
+    | MarkWorkload
+    | Evict
+    | Scale
+    | CreateCopy
+    | RemoveCopy
+    | SeekCopy
+    | Release
+    | Wait
+    | Done
+)
 
 
 def begins(action: Action) -> bool:

@@ -14,7 +14,7 @@ from cluster.client import Client
 from cluster.objects import Pod, PodMigration
 from cluster.resources import PODS
 from descheduler.migration import copying
-from descheduler.migration.actions import CreateCopy
+from descheduler.migration.actions import CreateCopy, RemoveCopy, SeekCopy
 from descheduler.migration.machine import Failure
 from descheduler.migration.outcomes import MANAGER, REQUEST_SECONDS, Done, Outcome, Overtaken
 from policy import values
@@ -36,6 +36,8 @@ class Copies:
         seen = self._get(namespace, action.source)
         if seen["metadata"]["uid"] != action.uid:
             return Overtaken("another pod has its name", gone=True)
+        if (seen["metadata"].get("labels") or {}).get(self._keys.migration_id) != mark:
+            return Overtaken("the pod does not carry the marks of this move any more")
         body = copying.of(seen, action.name, mark, self._keys)
         try:
             made: Json = self._client.create(
@@ -53,6 +55,32 @@ class Copies:
         pod = self._client.get(PODS, name, namespace=namespace, type=Pod, timeout=REQUEST_SECONDS)
         lives = pod.metadata.deletion_timestamp is None and not pod.terminal
         return pod.metadata.uid == uid and lives and pod.ready
+
+    def seek(self, namespace: str, action: SeekCopy) -> Outcome:
+        """Remove a copy that was asked for and that nobody has seen."""
+        try:
+            found = self._get(namespace, action.name)
+        except (errors.NotFound, errors.Forbidden):
+            return Done(absent=True)  # who may not read pods has made none: one component gives both rights
+        meta = found["metadata"]
+        if not self._is_of(found, action.uid) or meta.get("deletionTimestamp"):
+            return Done(absent=True)
+        return self.remove(namespace, RemoveCopy(meta["name"], meta["uid"], meta["resourceVersion"]))
+
+    def remove(self, namespace: str, action: RemoveCopy) -> Outcome:
+        """Evict a copy, in this very version of it."""
+        if action.original is not None and not self._stays(namespace, *action.original):
+            return Overtaken("its original is gone, or is being moved")
+        self._client.evict(
+            namespace, action.name, uid=action.uid, resource_version=action.version, timeout=REQUEST_SECONDS
+        )
+        return Done()
+
+    def _stays(self, namespace: str, name: str, uid: str, mark: str) -> bool:
+        """A move relies on its copy only while the original carries its mark: without it, it does not evict."""
+        meta = self._get(namespace, name)["metadata"]
+        marked = (meta.get("labels") or {}).get(self._keys.migration_id) == mark
+        return meta["uid"] == uid and not marked and not meta.get("deletionTimestamp")
 
     def _taken(self, namespace: str, action: CreateCopy, body: Json) -> Outcome:
         """Its name has a bearer: an earlier request of ours that was answered too late, or somebody else's pod."""

@@ -25,6 +25,7 @@ from descheduler.migration.actions import (
     Release,
     RemoveCopy,
     Scale,
+    SeekCopy,
     Write,
 )
 from descheduler.migration.copies import Copies
@@ -52,8 +53,10 @@ class Executor:
         """Send the one request of this action."""
         return self._translated(lambda: self._send(migration, action))
 
-    def clear(self, namespace: str, action: MarkPod | MarkWorkload) -> Outcome:
-        """Take back a mark that belongs to no migration any more."""
+    def clear(self, namespace: str, action: MarkPod | MarkWorkload | RemoveCopy) -> Outcome:
+        """Take back what belongs to no migration any more."""
+        if isinstance(action, RemoveCopy):
+            return self._translated(lambda: self._copies.remove(namespace, action))
         return self._translated(lambda: self._marked(namespace, action))
 
     def _translated(self, send: Callable[[], Outcome]) -> Outcome:
@@ -79,10 +82,8 @@ class Executor:
                 return self._marked(namespace, action)
             case Scale():
                 return self._scale(namespace, action)
-            case CreateCopy():
-                return self._copies.create(migration, action)
-            case RemoveCopy(name=name, uid=uid, version=version):
-                self._client.evict(namespace, name, uid=uid, resource_version=version, timeout=REQUEST_SECONDS)
+            case CreateCopy() | RemoveCopy() | SeekCopy():
+                return self._copied(migration, action)
             case Evict():
                 return self._evict(namespace, action)
         return Done()
@@ -176,6 +177,15 @@ class Executor:
             )
             version = scaled.metadata.resource_version
         return Done(workload=Shown(action.uid, version, replicas=action.after))
+
+    def _copied(self, migration: PodMigration, action: CreateCopy | RemoveCopy | SeekCopy) -> Outcome:
+        match action:
+            case CreateCopy():
+                return self._copies.create(migration, action)
+            case RemoveCopy():
+                return self._copies.remove(migration.metadata.namespace, action)
+            case SeekCopy():
+                return self._copies.seek(migration.metadata.namespace, action)
 
     def _is_lowest(self, namespace: str, name: str, uid: str, cost: int) -> bool:
         """Looked at once more: between our mark and this moment somebody may have written another cost."""

@@ -1,9 +1,10 @@
-"""Marks that belong to no migration any more, to be taken back.   Pure.
+"""Marks and copies that belong to no migration any more, to be taken back.   Pure.
 
 A migration clears away after itself. What is left is what it could not see: a request of a process that had stood
 still and arrived when all was over, a pod that the webhook marked but that replaced nothing, a pod that ended by
-itself while it was being moved, an object whose finalizer somebody removed by force. Taking back too much is
-harmless: a migration that misses its mark sets it again.
+itself while it was being moved, an object whose finalizer somebody removed by force. Taking back too many marks is
+harmless: a migration that misses its mark sets it again. A copy goes only while its original lives and is not being
+moved, which is looked at again right before.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
-from descheduler.migration import machine, marking
-from descheduler.migration.actions import MarkPod, MarkWorkload
+from cluster.objects import Pod
+from descheduler.migration import machine, marking, recreate
+from descheduler.migration.actions import MarkPod, MarkWorkload, RemoveCopy
 from descheduler.state import ClusterState
 from policy import values
 from policy.keys import Keys
@@ -22,19 +24,23 @@ from policy.values import MigrationStatus
 UNFINISHED: Final = frozenset({MigrationStatus.PENDING.value, MigrationStatus.IN_PROGRESS.value})
 """Marks of a move under way; the others tell where a pod came from and stay with it."""
 
-Leftover = tuple[str, MarkPod | MarkWorkload]
+Leftover = tuple[str, MarkPod | MarkWorkload | RemoveCopy]
 """With its namespace."""
 
 
 def find(state: ClusterState, keys: Keys) -> Iterator[Leftover]:
-    """Every mark without a migration that answers for it."""
+    """Every mark and every copy without a migration that answers for it."""
     alive = [it for it in state.migrations.values() if not machine.is_over(it)]
     ids = {(it.metadata.namespace, values.label_for_node(it.metadata.name)) for it in alive}
     for pod in chain(state.pods.values(), state.ended.values()):
         labels, meta = pod.metadata.labels, pod.metadata
-        if labels.get(keys.migration_status) not in UNFINISHED or meta.deletion_timestamp is not None:
+        mark = labels.get(keys.migration_id, "")
+        if meta.deletion_timestamp is not None or (meta.namespace, mark) in ids:
             continue
-        if (meta.namespace, labels.get(keys.migration_id, "")) not in ids:
+        copy = _abandoned(pod, state, keys) if mark else None
+        if copy is not None:
+            yield meta.namespace, copy
+        elif labels.get(keys.migration_status) in UNFINISHED:
             yield meta.namespace, marking.bare(pod, keys)
     workloads = {
         it.status.resolved.workload.uid
@@ -44,3 +50,22 @@ def find(state: ClusterState, keys: Keys) -> Iterator[Leftover]:
     for found in state.controllers.values():
         if keys.moving in found.labels and found.kind in marking.MARKED and found.uid not in workloads:
             yield found.namespace, MarkWorkload(found.kind, found.name, found.uid, None)
+
+
+def _abandoned(pod: Pod, state: ClusterState, keys: Keys) -> RemoveCopy | None:
+    """A copy that nobody needs: its original lives on. One that has taken over has none any more."""
+    meta = pod.metadata
+    name = meta.annotations.get(keys.original_pod_name, "")
+    original = state.pods.get((meta.namespace, name))
+    if meta.controller is not None or not meta.name.startswith(recreate.PREFIX) or original is None:
+        return None
+    uid = original.metadata.uid
+    lives = original.metadata.deletion_timestamp is None and meta.annotations.get(keys.original_pod) == uid
+    if not lives or _took_over(meta.uid, state):
+        return None
+    return RemoveCopy(meta.name, meta.uid, meta.resource_version, (name, uid, meta.labels[keys.migration_id]))
+
+
+def _took_over(uid: str, state: ClusterState) -> bool:
+    ended = (it.status for it in state.migrations.values() if it.status.phase == "Completed")
+    return any(it.replacement is not None and it.replacement.uid == uid for it in ended)

@@ -20,7 +20,7 @@ from cluster.objects import Deployment, PodMigration, ReplicaSet
 from cluster.store import is_newer
 from descheduler import interruption
 from descheduler.crew import Crew, Rank
-from descheduler.migration import machine, temporary_budget
+from descheduler.migration import machine, recreate, temporary_budget
 from descheduler.migration.actions import Action, Adopt, Done, Evict, Release, Scale, Wait, Write, begins
 from descheduler.migration.machine import Failure
 from descheduler.migration.outcomes import Done as Accepted
@@ -154,12 +154,21 @@ class Migrator:
                 adopt(outcome, state)
                 if isinstance(report.action, Evict):
                     told_to_stop(report.migration.metadata.namespace, report.action, state, now)
+                if outcome.absent:
+                    self._sought(report, state, now)
             case Overtaken(gone=gone):
                 self._rest[report.key] = now + LOOK_AGAIN
                 if gone and isinstance(report.action, Write | Adopt | Release):
                     forget(report.migration, state)
             case Failure():
                 self._failed(report, outcome, state, now)
+
+    def _sought(self, report: Report, state: ClusterState, now: datetime) -> None:
+        """Write it down, so that it is not sought again."""
+        latest = state.migrations.get(report.key)
+        if latest is not None:
+            told = recreate.sought(latest, self._judge(latest, state, now), now)
+            self._start(report.key, latest, told, state)
 
     def _failed(self, report: Report, failure: Failure, state: ClusterState, now: datetime) -> None:
         """Write it down; if writing was what failed, or there is nothing left but to clear away, come back later."""

@@ -30,6 +30,8 @@ class Done:
     migration: PodMigration | None = None
     pod: Pod | None = None
     workload: Shown | None = None
+    absent: bool = False
+    """What was sought is not there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,13 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from cluster.objects import Pod, PodMigration
-from descheduler.migration.actions import Action, CreateCopy, RemoveCopy, Wait, Write
+from descheduler.migration import marking
+from descheduler.migration.actions import Action, CreateCopy, RemoveCopy, SeekCopy, Wait, Write
 from descheduler.migration.endings import Ending, text_of
 from descheduler.migration.world import World
 from descheduler.proposal import Mode
 from descheduler.scaling import mode_of
+from policy.values import MigrationStatus
 
 CREATE, READY, REMOVE = "CreateCopy", "AwaitReady", "RemoveCopy"
 STEPS: Final = frozenset({CREATE, READY, REMOVE})
@@ -115,8 +117,9 @@ def ended(copy: Pod) -> str:
 
 
 def begin(migration: PodMigration, source: Pod, world: World, now: datetime) -> Write:
-    """Announce the copy by its name, so that it is made once and found again."""
-    name = name_of(source, world, migration.status.started_at or now)
+    """Announce the copy by its name, so that it is made once and found again, also if this is done anew."""
+    announced = str((migration.status.intent or {}).get("copy", ""))
+    name = announced or name_of(source, world, migration.status.started_at or now)
     intent = {"action": CREATE, "at": text_of(now), "uid": source.metadata.uid, "copy": name}
     return Write({"step": CREATE, "holder": world.holder, "intent": intent})
 
@@ -160,8 +163,12 @@ def _create(turn: Turn) -> Action:
         return turn.back("Cancelled", turn.called_off or "the pod went away before it was copied")
     if found is not None:
         return turn.write(READY, replacement=_claimed(found))
-    return _late(turn, "there is no copy") or CreateCopy(
-        source.metadata.name, source.metadata.uid, str(turn.intent["copy"])
+    marks = marking.of_source(turn.migration, turn.world, MigrationStatus.IN_PROGRESS)
+    # Without its mark on the original nobody makes a copy: that is how a move is called off for everybody.
+    return (
+        _late(turn, "there is no copy")
+        or marking.missing(source, marks)
+        or CreateCopy(source.metadata.name, source.metadata.uid, str(turn.intent["copy"]))
     )
 
 
@@ -192,7 +199,16 @@ def _remove(turn: Turn) -> Action | Ending:
     found = turn.world.replacement
     if found is not None:
         return RemoveCopy(found.metadata.name, found.metadata.uid, found.metadata.resource_version)
+    if "sought" not in turn.intent:
+        # The request may have been accepted and the watch not have told of it yet.
+        return SeekCopy(str(turn.intent["copy"]), str(turn.intent["uid"]))
     return Ending(str(turn.intent["ending"]), str(turn.intent["why"]))
+
+
+def sought(migration: PodMigration, world: World, now: datetime) -> Write:
+    """The API has no copy of it: the way back is gone to its end."""
+    intent = {**(migration.status.intent or {}), "sought": text_of(now)}
+    return Write({"holder": world.holder, "intent": intent})
 
 
 _STEPS: Final[dict[str, Callable[[Turn], Action | Ending]]] = {CREATE: _create, READY: _ready, REMOVE: _remove}

@@ -15,6 +15,8 @@ from tests.chaos.watching import Seen
 LAG_SECONDS: Final = 5.0
 """Until every watch has told what happened before."""
 ORIGINAL: Final = keys.under().original_pod
+PREFIX: Final = "rescheduled-"
+"""What copies are called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,8 @@ class Eviction:
     pod: Seen
     alone: bool
     """Nobody replaces it, and no copy of it was Ready."""
+    abandoned: bool = False
+    """A copy, and its original lives on."""
 
 
 @dataclass(slots=True)
@@ -40,7 +44,7 @@ class Evictions:
         """A version of a pod."""
         if was_evicted(seen.object) and seen.uid not in self.known:
             self.known.add(seen.uid)
-            self._waiting.append(Eviction(seen, self._alone(seen.object)))
+            self._waiting.append(Eviction(seen, self._alone(seen.object), self._abandoned(seen.object)))
         if seen.gone:
             self.pods.pop(seen.uid, None)
         else:
@@ -60,6 +64,8 @@ class Evictions:
             yield from self._judge(eviction)
 
     def _judge(self, eviction: Eviction) -> Iterator[str]:
+        if eviction.abandoned:
+            return  # whoever takes leftovers back needs no move for that, and nothing is lost
         pod = eviction.pod
         what = f"pod {pod.namespace}/{pod.name} ({pod.uid})"
         entry = self.moves.announcing(pod.uid, pod.name, pod.version)
@@ -70,6 +76,12 @@ class Evictions:
             yield f"{what} was evicted when {entry.name} had ended as {entry.phase}"
         if eviction.alone and entry.step != "RemoveCopy":
             yield f"{what} has no controller and was evicted before a copy of it was Ready"
+
+    def _abandoned(self, pod: Object) -> bool:
+        meta = pod["metadata"]
+        original = self.pods.get(meta.get("annotations", {}).get(ORIGINAL, ""))
+        copied = original is not None and "deletionTimestamp" not in original["metadata"]
+        return copied and meta["name"].startswith(PREFIX) and not meta.get("ownerReferences")
 
     def _alone(self, pod: Object) -> bool:
         if any(it.get("controller") for it in pod["metadata"].get("ownerReferences", ())):

@@ -19,6 +19,8 @@ EVICTED = pod("u1", 10, evicted=True)
 BARE = pod("u1", 10, evicted=True, owned=False)
 COPY = pod("u2", 9, name="rescheduled-web-0", owned=False, original="u1")
 UNREADY_COPY = pod("u2", 9, name="rescheduled-web-0", owned=False, original="u1", ready=False)
+ORIGINAL = pod("u1", 9, owned=False)
+LEFT_OVER = pod("u2", 10, name="rescheduled-web-0", owned=False, original="u1", evicted=True)
 EVICTIONS: dict[str, tuple[Sequence[Seen], str]] = {
     "announced": ((move("m", 5, step="Evict"), EVICTED), ""),
     "announced by a watch that told it later": ((EVICTED, move("m", 5, step="Evict")), ""),
@@ -55,6 +57,12 @@ EVICTIONS: dict[str, tuple[Sequence[Seen], str]] = {
             pod("u2", 10, name="rescheduled-web-0", owned=False, original="u1", evicted=True),
         ),
         "",
+    ),
+    "a copy that was left over": ((ORIGINAL, LEFT_OVER), ""),
+    "a copy whose original is gone": ((LEFT_OVER,), "no PodMigration had announced"),
+    "a copy whose original is going": (
+        (pod("u1", 9, owned=False, terminating=True), LEFT_OVER),
+        "no PodMigration had announced",
     ),
     "gone by other hands": ((pod("u1", 10, terminating=True),), ""),
 }

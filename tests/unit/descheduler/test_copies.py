@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from descheduler.migration.actions import CreateCopy, Evict
+from descheduler.migration.actions import CreateCopy, Evict, RemoveCopy, SeekCopy
 from descheduler.migration.executor import Executor
 from descheduler.migration.machine import Failure
 from descheduler.migration.outcomes import MANAGER, Done, Overtaken
@@ -37,7 +37,7 @@ class Pods:
 
     def __init__(self, api: FakeApi) -> None:
         self.held = {"web": pod("web", labels=MARKS)}
-        self.strips = False
+        self.strips = self.refuses = False
         self.done: list[str] = []
         api.script = self
         self.executor = Executor(api.client(), KEYS)
@@ -46,6 +46,8 @@ class Pods:
         name = seen.path.removeprefix(PODS).strip("/").removesuffix("/eviction")
         if seen.method == "POST" and not name:
             return self._create(seen.body)
+        if self.refuses:
+            return status(403, "Forbidden")
         if name not in self.held:
             return status(404, "NotFound")
         if seen.method == "GET":
@@ -138,6 +140,53 @@ def test_the_original_stays_when_the_copy_is_gone(pods: Pods) -> None:
     outcome = pods.executor.perform(MOVE, Evict("web", "u-web", "5", copy=(COPY, f"u-{COPY}")))
     assert isinstance(outcome, Overtaken)
     assert pods.done == []
+
+
+def test_an_original_without_the_marks_of_the_move_is_not_copied(pods: Pods) -> None:
+    """A process that stood still while another one called the move off."""
+    del pods.held["web"]["metadata"]["labels"]
+    assert isinstance(pods.executor.perform(MOVE, CREATE), Overtaken)
+    assert pods.done == []
+
+
+SOUGHT: dict[str, tuple[dict[str, Any] | None, bool]] = {
+    "there is none": (None, False),
+    "our copy": ({**OURS, "labels": MARKS}, True),
+    "ours, its marks lost": (BY_US, True),
+    "on its way out": ({**OURS, "deletionTimestamp": "2026-06-01T12:00:00Z"}, False),
+    "somebody's pod": ({}, False),
+}
+
+
+@pytest.mark.parametrize(("meta", "goes"), SOUGHT.values(), ids=SOUGHT.keys())
+def test_a_copy_that_nobody_has_seen_is_removed(pods: Pods, meta: dict[str, Any] | None, goes: bool) -> None:
+    if meta is not None:
+        pods.held[COPY] = pod(COPY, **meta)
+    assert pods.executor.perform(MOVE, SeekCopy(COPY, "u-web")) == (Done() if goes else Done(absent=True))
+    assert pods.done == ([f"evict {COPY}"] if goes else [])
+
+
+def test_without_the_right_to_look_there_is_no_copy(pods: Pods) -> None:
+    pods.refuses = True
+    assert pods.executor.perform(MOVE, SeekCopy(COPY, "u-web")) == Done(absent=True)
+
+
+ORIGINALS: dict[str, tuple[dict[str, Any], bool]] = {
+    # what the original says by now, whether its abandoned copy goes
+    "lives on": ({}, True),
+    "is moved by another": ({"labels": {KEYS.migration_id: "m-2"}}, True),
+    "is moved by the move that made it": ({"labels": MARKS}, False),
+    "is another pod": ({"uid": "u-new"}, False),
+    "is on its way out": ({"deletionTimestamp": "2026-06-01T12:00:00Z"}, False),
+}
+
+
+@pytest.mark.parametrize(("meta", "goes"), ORIGINALS.values(), ids=ORIGINALS.keys())
+def test_an_abandoned_copy_goes_while_its_original_stays(pods: Pods, meta: dict[str, Any], goes: bool) -> None:
+    pods.held |= {"web": pod("web", **meta), COPY: pod(COPY, **OURS)}
+    outcome = pods.executor.clear("default", RemoveCopy(COPY, f"u-{COPY}", "5", ("web", "u-web", "m-1")))
+    assert outcome == (Done() if goes else Overtaken("its original is gone, or is being moved"))
+    assert pods.done == ([f"evict {COPY}"] if goes else [])
 
 
 def test_another_pod_under_the_old_name_is_not_copied(pods: Pods) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from descheduler.migration import leftovers, machine
-from descheduler.migration.actions import MarkPod, MarkWorkload
+from descheduler.migration.actions import MarkPod, MarkWorkload, RemoveCopy
 from policy import keys
 from tests.unit.descheduler import build
 
@@ -70,3 +70,34 @@ def test_marks_of_workloads(status: dict[str, Any] | None, held: bool) -> None:
     found = list(leftovers.find(build.state(web, *move(status, held=held)), KEYS))
     expected = MarkWorkload("Deployment", "web", web.metadata.uid, None)
     assert found == ([] if held else [("default", expected)])
+
+
+COPY = "rescheduled-web-1780315200"
+WEB = build.pod("web", on="a")
+GOING = {"deletionTimestamp": "2026-06-01T12:00:00Z"}
+STOOD_IN = {"replacement": {"name": COPY, "uid": f"uid-default-{COPY}"}}
+MADE_OF = {KEYS.original_pod: "uid-default-web", KEYS.original_pod_name: "web"}
+COPIES: dict[str, tuple[list[Any], dict[str, Any], bool]] = {
+    # what else there is, what differs on the copy, whether it goes
+    "its original lives on": ([WEB], {}, True),
+    "though it has ended": ([WEB], {"status": {"phase": "Failed"}}, True),
+    "though its move says that it was the replacement": ([WEB, *move({**LEAVING, **STOOD_IN}, held=False)], {}, True),
+    "its move is under way": ([WEB, *move(OPEN, held=True)], {}, False),
+    "its move clears away itself": ([WEB, *move(LEAVING, held=True)], {}, False),
+    "it has taken over": ([WEB, *move({"phase": "Completed", **STOOD_IN}, held=False)], {}, False),
+    "its original is gone": ([], {}, False),
+    "its original is going": ([build.pod("web", on="a", metadata=GOING)], {}, False),
+    "another pod has the name of its original": ([build.pod("web", on="a", metadata={"uid": "u-new"})], {}, False),
+    "it is called otherwise": ([WEB], {"metadata": {"name": "mine"}}, False),
+    "it belongs to somebody": ([WEB], {"of": build.owner("ReplicaSet", "web")}, False),
+}
+
+
+@pytest.mark.parametrize(("also", "more", "goes"), COPIES.values(), ids=COPIES.keys())
+@pytest.mark.parametrize("said", [{}, {KEYS.migration_status: "in-progress"}], ids=["bare", "marked by the webhook"])
+def test_copies(said: dict[str, str], also: list[Any], more: dict[str, Any], goes: bool) -> None:
+    meta = {"labels": {KEYS.migration_id: "m-1", **said}, "annotations": MADE_OF, **more.get("metadata", {})}
+    copy = build.pod(COPY, on="b", **{**more, "metadata": meta})
+    found = [it for _, it in leftovers.find(build.state(copy, *also), KEYS) if isinstance(it, RemoveCopy)]
+    wanted = RemoveCopy(copy.metadata.name, copy.metadata.uid, "1", ("web", "uid-default-web", "m-1"))
+    assert found == ([wanted] if goes else [])

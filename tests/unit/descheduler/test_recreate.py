@@ -19,6 +19,7 @@ from descheduler.migration.actions import (
     MarkPod,
     Release,
     RemoveCopy,
+    SeekCopy,
     Wait,
     Write,
 )
@@ -43,6 +44,8 @@ class Cluster:
     now: datetime = START
     ready: bool = True
     effects: list[str] = field(default_factory=list)
+    unseen: list[str] = field(default_factory=list)
+    """Copies that the API has and the watch has not told of."""
     flags: list[tuple[str, str]] = field(default_factory=list)
     """What people are to be told of, with the step in which it came about."""
 
@@ -80,6 +83,8 @@ class Cluster:
                 self._create(action)
             case RemoveCopy(name=name) | Evict(name=name):
                 self._remove(name)
+            case SeekCopy(name=name):
+                self._seek(name)
             case Wait(until=until):
                 self.now = max(self.now, until or self.now + timedelta(seconds=30))
             case _:
@@ -93,6 +98,13 @@ class Cluster:
         elif known.metadata.annotations.get(KEYS.original_pod) != action.uid:
             taken = machine.Failure("another pod has its name", counts=False, taken=True)
             self.carry_out(machine.failed(self.migration, self.look(), taken, self.now))
+
+    def _seek(self, name: str) -> None:
+        if name in self.unseen:
+            self.unseen.remove(name)
+            self.effects.append(f"remove {name}")
+        else:
+            self.carry_out(recreate.sought(self.migration, self.look(), self.now))
 
     def _remove(self, name: str) -> None:
         pod = self.state.pods.get(("default", name)) or self.state.ended.get(("default", name))

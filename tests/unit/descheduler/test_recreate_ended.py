@@ -1,15 +1,21 @@
 """A copy that runs to its end, that goes away or that stops being Ready takes over nothing: the original stays."""
 
 from datetime import timedelta
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
+from cluster.objects import PodMigration
 from descheduler import memory
 from descheduler.migration import recreate
-from descheduler.migration.actions import CreateCopy, Evict, Wait
+from descheduler.migration.actions import Action, CreateCopy, Evict, MarkPod, SeekCopy, Wait, Write
+from descheduler.migration.migrator import Migrator
+from descheduler.migration.outcomes import Done, Outcome
 from policy.settings import Settings
-from tests.unit.descheduler.test_recreate import COPY, Cluster, cluster, copy_of
+from tests.unit.descheduler import build
+from tests.unit.descheduler.test_loop import AtOnce
+from tests.unit.descheduler.test_recreate import COPY, KEYS, Cluster, cluster, copy_of
 
 PHASES = ["Succeeded", "Failed"]
 
@@ -63,6 +69,52 @@ def test_a_copy_that_ends_when_it_has_taken_over_ends_the_move(phase: str, outco
     assert (ended.status.phase, ended.status.message) == (outcome, f"the copy ended: {phase}")
     assert made.now < (ended.status.started_at or made.now) + timedelta(minutes=1), "nobody waits for it"
     assert memory.subject(ended) == f"default/{COPY}"
+
+
+def test_a_move_that_is_called_off_before_the_copy_is_seen_removes_it() -> None:
+    made = at(recreate.CREATE)
+    while not isinstance(action := made.decide(), CreateCopy):
+        made.carry_out(action)
+    made.unseen.append(action.name)
+    ended = made.run(withdrawn="label removed")
+    assert (ended.status.phase, ended.status.message) == ("Cancelled", "label removed")
+    assert made.effects == [f"remove {COPY}"]
+    assert ended.metadata.finalizers == ()
+
+
+def test_that_there_is_no_copy_is_written_down() -> None:
+    made = at(recreate.CREATE)
+    while not isinstance(action := made.decide(withdrawn="x"), SeekCopy):
+        made.carry_out(action)
+    sent: list[Action] = []
+
+    def perform(_: PodMigration, asked: Action) -> Outcome:
+        sent.append(asked)
+        return Done(absent=isinstance(asked, SeekCopy))
+
+    listener = SimpleNamespace(performed=lambda *_: None)
+    migrator = Migrator(perform, lambda *_: made.look(withdrawn="x"), listener, pool=AtOnce(), wake=lambda: None)
+    migrator.turn(made.state, made.now)
+    migrator.turn(made.state, made.now)
+    assert [type(it) for it in sent[:2]] == [SeekCopy, Write]
+    made.carry_out(sent[1])
+    assert made.run().status.phase == "Cancelled"
+
+
+def test_a_copy_is_sought_when_the_marks_are_off() -> None:
+    """Whoever is about to make it looks for the marks first, so none can come after the search."""
+    made = at(recreate.CREATE)
+    while not isinstance(action := made.decide(withdrawn="x"), SeekCopy):
+        made.carry_out(action)
+    assert KEYS.migration_id not in made.state.pods["default", "web"].metadata.labels
+    assert action == SeekCopy(COPY, "uid-default-web")
+
+
+def test_an_original_without_its_marks_gets_them_before_it_is_copied() -> None:
+    made = at(recreate.CREATE)
+    made.state.apply(made.state.pods["default", "web"], build.pod("web", on="a"))
+    assert isinstance(made.decide(), MarkPod)
+    assert made.run().status.phase == "Completed"
 
 
 def test_without_the_copy_the_original_is_not_evicted() -> None:

@@ -90,6 +90,18 @@ def test_names_that_are_never_free_end_the_move() -> None:
     assert made.names() == ["web"]
 
 
+def test_a_copy_under_a_later_name_is_kept_when_the_pod_is_marked_anew() -> None:
+    made = cluster()
+    made.state.apply(None, build.pod(COPY, on="b"))
+    while made.migration.status.step != "Evict":
+        made.carry_out(made.decide())
+    web = made.state.pods["default", "web"]
+    made.state.apply(web, build.pod("web", on="a"))
+    assert made.run().status.phase == "Completed"
+    assert len([it for it in made.effects if it.startswith("create")]) == 1
+    assert len(made.names()) == 2
+
+
 def test_the_next_name_is_a_later_time() -> None:
     made = cluster()
     while not isinstance(action := made.decide(), CreateCopy):
