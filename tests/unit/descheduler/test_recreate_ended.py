@@ -30,7 +30,7 @@ def at(step: str, **more: bool) -> Cluster:
 
 def end_copy(made: Cluster, phase: str) -> None:
     copy = made.state.pods["default", COPY]
-    status = msgspec.structs.replace(copy.status, phase=phase)
+    status = msgspec.structs.replace(copy.status, phase=phase, conditions=())
     made.state.apply(copy, msgspec.structs.replace(copy, status=status, ready_since=None))
     assert ("default", COPY) not in made.state.pods
 

@@ -49,6 +49,19 @@ def test_a_copy_takes_its_place_twice(scene: Scene) -> None:
         name, uid = copy, left["metadata"]["uid"]
 
 
+def test_two_whose_copies_ask_for_one_name_get_one_each(scene: Scene) -> None:
+    names = [f"runner-of-the-integration-tests-of-the-payments-{number}" for number in (1, 2)]
+    for name in names:
+        scene.kube.create("pods", objects.pod(name, annotations=OPTED_IN), scene.namespace)
+    scene.wait_ready(2)
+    uids = {it["metadata"]["uid"] for it in scene.pods()}
+    for move in [scene.ask(name) for name in names]:
+        assert scene.end(move)["phase"] == "Completed"
+    left = eventually(scene.pods, until=lambda pods: not {it["metadata"]["name"] for it in pods} & set(names))
+    assert {it["metadata"]["annotations"][OURS.original_pod] for it in left} == uids
+    assert len(left) == len(names)
+
+
 def test_a_copy_that_is_never_ready_goes_and_the_original_stays(scene: Scene) -> None:
     scene.kube.create(
         "pods", objects.pod("web", annotations={**OPTED_IN, f"{objects.PREFIX}ready-delay": "30s"}), scene.namespace

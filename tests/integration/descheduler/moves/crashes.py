@@ -96,6 +96,7 @@ STEPS: Final[dict[str, Step]] = {
     "copy: announce the wait": Step("patch", STATUS, r'"step":"AwaitReady"'),
     "copy: announce the removal": Step("patch", STATUS, r'"step":"RemoveCopy"', During.COPY_CALLED_OFF),
     "copy: remove": Step("create", "pods/eviction", during=During.COPY_CALLED_OFF),
+    "copy: note that there is none": Step("patch", STATUS, '"sought"', During.COPY_CALLED_OFF),
     "budget: create": Step("create", "poddisruptionbudgets"),
     "budget: delete": Step("delete", "poddisruptionbudgets"),
     "node: cordon": Step("patch", "nodes", r'"unschedulable":true'),
