@@ -25,9 +25,9 @@ from descheduler.migration.actions import (
     Write,
     begins,
 )
-from descheduler.migration.outcomes import Done, Outcome
 from descheduler.migration.judge import Judge
 from descheduler.migration.migrator import Migrator
+from descheduler.migration.outcomes import Done, Outcome
 from descheduler.requests import Request
 from descheduler.upkeep import Surroundings, Upkeep
 from policy import keys
