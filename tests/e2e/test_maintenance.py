@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from testbed import objects
-from testbed.api import ApiError
+from testbed.api import ApiError, Object
 from testbed.bed import ControlPlane
 from testbed.binaries import Binaries
 from testbed.waiting import eventually
@@ -145,6 +145,14 @@ def test_a_cordon_of_somebody_else_stays(scene: Scene) -> None:
     scene.kube.patch("nodes", node, {"spec": {"unschedulable": None}})
 
 
+def told_of(move: Object) -> str:
+    """For a failure: which way it went, and how it ended."""
+    status = move["status"]
+    resolved, landed = status.get("resolved", {}), status.get("replacement", {}).get("node")
+    way = f"{resolved.get('sourceNode')} -> {resolved.get('targetNode')}, landed {landed}"
+    return f"{move['spec']['podRef']['name']}: {way}, {status.get('phase')}: {status.get('message')}"
+
+
 def test_three_of_five_nodes_at_once(scene: Scene) -> None:
     names = scene.node_names()
     chosen, open_nodes = names[:3], set(names[3:])
@@ -172,9 +180,10 @@ def test_three_of_five_nodes_at_once(scene: Scene) -> None:
     scene.settle(15)
     assert {it["spec"]["nodeName"] for it in scene.pods()} <= open_nodes
     moves = scene.moves()
-    assert len(moves) == on_chosen, "no pod was moved twice"
+    ways = [told_of(it) for it in moves]
+    assert len(moves) == on_chosen, f"no pod was moved twice: {ways}"
     landed = {it["status"]["replacement"]["node"] for it in moves}
-    assert landed <= open_nodes
+    assert landed <= open_nodes, ways
     scene.label(*chosen, value=None)
     for name in chosen:
         scene.restored(name)
