@@ -50,14 +50,19 @@ def kill(name: str, home: Path) -> None:
             eventually(lambda running=running: process.has_ended(running))  # type: ignore[misc]
 
 
-def test_life_of_a_testbed(home: Path) -> None:
+def test_life_of_a_testbed_beside_another(home: Path, cluster: bed.ControlPlane) -> None:
     up = command("up", "--dir", home, "--nodes", "1", "--spot", "2")
     assert up.returncode == 0, up.stderr
     last = up.stdout.splitlines()[-1]
     assert last == f"KUBECONFIG={home / 'kubeconfig'}"
     taken = used_ports(home)
-    nodes = api.connect(home / "kubeconfig").list("nodes")
+    assert not set(taken.values()) & set(cluster.ports.values())
+    here, there = api.connect(home / "kubeconfig"), cluster.api()
+    nodes = here.list("nodes")
     assert sorted(node["metadata"]["labels"][objects.CAPACITY] for node in nodes) == ["on-demand", "spot", "spot"]
+    here.create("namespaces", {"metadata": {"name": "only-here"}})
+    names = [{it["metadata"]["name"] for it in side.list("namespaces")} for side in (here, there)]
+    assert ["only-here" in it for it in names] == [True, False]
 
     status = command("status", "--dir", home)
     assert status.returncode == 0
@@ -80,24 +85,9 @@ def test_life_of_a_testbed(home: Path) -> None:
     assert down.returncode == 0
     assert "kube-apiserver" in down.stdout
     nothing_left(home, taken)
+    assert there.list("namespaces"), "the other one goes on"
     assert "nothing was running" in command("down", "--dir", home).stdout, "down twice is fine"
     assert "no test bed in" in command("status", "--dir", home).stderr
-
-
-def test_two_side_by_side(tmp_path: Path, control_plane_binaries: Binaries) -> None:
-    homes = [tmp_path / "a", tmp_path / "b"]
-    try:
-        beds = [bed.up(home, control_plane_binaries, nodes=1) for home in homes]
-        beds[0].api().create("namespaces", {"metadata": {"name": "only-in-a"}})
-        names = [{ns["metadata"]["name"] for ns in running.api().list("namespaces")} for running in beds]
-        assert "only-in-a" in names[0]
-        assert "only-in-a" not in names[1]
-        assert not set(beds[0].ports.values()) & set(beds[1].ports.values())
-        bed.down(homes[0])
-        assert beds[1].api().list("nodes"), "the other one goes on"
-    finally:
-        for home in homes:
-            bed.down(home)
 
 
 @pytest.mark.campaign
@@ -112,19 +102,6 @@ def test_launcher_killed_while_starting(home: Path) -> None:
     nothing_left(home, taken)
 
 
-def test_children_killed_one_by_one_then_down(home: Path, control_plane_binaries: Binaries) -> None:
-    taken = bed.up(home, control_plane_binaries, owner=os.getpid()).ports
-    kill("guard", home)
-    for victim in PARTS:
-        assert f"{victim:<26} pid" in command("status", "--dir", home).stdout
-        kill(victim, home)
-        status = command("status", "--dir", home)
-        assert status.returncode == 1
-        assert f"{victim:<26} not running" in status.stdout
-    assert command("down", "--dir", home).returncode == 0
-    nothing_left(home, taken)
-
-
 @pytest.mark.campaign
 def test_one_child_killed_then_down(home: Path, control_plane_binaries: Binaries) -> None:
     taken = bed.up(home, control_plane_binaries).ports
@@ -133,14 +110,27 @@ def test_one_child_killed_then_down(home: Path, control_plane_binaries: Binaries
     nothing_left(home, taken)
 
 
-def test_next_up_cleans_a_killed_testbed(home: Path, control_plane_binaries: Binaries) -> None:
+def test_killed_and_cleaned_by_the_next_up_then_killed_part_by_part_and_cleaned_by_down(
+    home: Path, control_plane_binaries: Binaries
+) -> None:
     before = bed.up(home, control_plane_binaries, nodes=1)
     leftover = dict(process.running(home))["kwok"]
     kill("kube-apiserver", home)
-    after = bed.up(home, control_plane_binaries)
+    after = bed.up(home, control_plane_binaries, owner=os.getpid())
     assert process.has_ended(leftover)
     assert after.api().list("nodes") == [], "it is a new cluster"
     assert set(before.ports) == set(after.ports)
+
+    kill("guard", home)
+    status = command("status", "--dir", home)
+    for victim in PARTS:
+        assert f"{victim:<26} pid" in status.stdout
+        kill(victim, home)
+        status = command("status", "--dir", home)
+        assert status.returncode == 1
+        assert f"{victim:<26} not running" in status.stdout
+    assert command("down", "--dir", home).returncode == 0
+    nothing_left(home, after.ports)
 
 
 OWNER = """
