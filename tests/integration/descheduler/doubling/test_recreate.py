@@ -12,6 +12,10 @@ from testbed.waiting import eventually
 from tests.integration.descheduler.doubling.scene import OURS, SYSTEM, Scene
 
 OPTED_IN = {OURS.rescheduling: "enabled"}
+GATE = "example.com/serves"
+OPEN = {"status": {"conditions": [{"type": GATE, "status": "True"}]}}
+"""For one pod by the test; nobody opens the gate of its copy."""
+STRATEGIC = "application/strategic-merge-patch+json"
 
 
 def run(scene: Scene, annotations: dict[str, str] | None = None, **options: Any) -> str:
@@ -63,9 +67,9 @@ def test_two_whose_copies_ask_for_one_name_get_one_each(scene: Scene) -> None:
 
 
 def test_a_copy_that_is_never_ready_goes_and_the_original_stays(scene: Scene) -> None:
-    scene.kube.create(
-        "pods", objects.pod("web", annotations={**OPTED_IN, f"{objects.PREFIX}ready-delay": "30s"}), scene.namespace
-    )
+    gated = objects.pod("web", annotations=OPTED_IN, readinessGates=[{"conditionType": GATE}])
+    scene.kube.create("pods", gated, scene.namespace)
+    scene.kube.patch("pods", "web", OPEN, scene.namespace, kind=STRATEGIC, subresource="status")
     scene.wait_ready(1)
     status = scene.end(scene.ask("web"))
     assert status["phase"] == "Failed"
