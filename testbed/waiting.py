@@ -12,6 +12,10 @@ T = TypeVar("T")
 SHOWN = 2000
 """Characters of the last state in a failure message: a screenful."""
 
+SHARE = 0.2
+"""Of the time waited so far, until the next look: what comes soon is seen soon, and a long wait costs less."""
+SOONEST_SECONDS, LATEST_SECONDS = 0.2, 0.4
+
 PATIENCE = float(os.environ.get("SPOTSHIFT_PATIENCE", "1"))
 """How many times longer to wait where several tests share the processors: `make test` sets it."""
 
@@ -30,16 +34,18 @@ def eventually(
     *,
     until: Callable[[T], object] = bool,
     timeout: float = 30.0,
-    interval: float = 0.2,
+    interval: float | None = None,
     what: str = "the condition",
 ) -> T:
-    """Call `probe` until `until` likes what it returns, and return that.
+    """Call `probe` until `until` likes what it returns, and return that. Without an `interval`, less often the
+    longer it takes.
 
     The time is that of an idle machine, see `patient`. An assertion or an API error inside `probe` counts as
     "not yet": the thing may still be on its way.
     """
     timeout = patient(timeout)
-    deadline = time.monotonic() + timeout
+    began = time.monotonic()
+    deadline = began + timeout
     while True:
         try:
             last: object = (value := probe())
@@ -47,9 +53,15 @@ def eventually(
                 return value
         except (AssertionError, ApiError) as refusal:
             last = refusal
-        if time.monotonic() >= deadline:
+        now = time.monotonic()
+        if now >= deadline:
             raise NeverCame(f"{what} did not come within {timeout:g} s; last seen:\n{_shown(last)}")
-        time.sleep(interval)
+        time.sleep(next_look(now - began) if interval is None else interval)
+
+
+def next_look(waited: float) -> float:
+    """Seconds until then, after so many."""
+    return min(max(SHARE * waited, SOONEST_SECONDS), LATEST_SECONDS)
 
 
 def _shown(value: object) -> str:

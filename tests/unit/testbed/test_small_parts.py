@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from testbed import api, objects, pki, ports, progress
-from testbed.waiting import NeverCame, eventually
+from testbed.waiting import NeverCame, eventually, next_look
 
 
 def test_eventually_returns_what_it_waited_for() -> None:
@@ -25,6 +25,11 @@ def test_eventually_shows_the_last_state() -> None:
         eventually(
             lambda: {"phase": "Pending"}, until=lambda pod: pod["phase"] != "Pending", timeout=0, what="three pods"
         )
+
+
+@pytest.mark.parametrize(("waited", "seconds"), [(0.0, 0.2), (1.0, 0.2), (1.5, 0.3), (2.0, 0.4), (90.0, 0.4)])
+def test_eventually_looks_less_often_the_longer_it_waits(waited: float, seconds: float) -> None:
+    assert next_look(waited) == pytest.approx(seconds)
 
 
 def test_eventually_counts_a_failed_assertion_as_not_yet() -> None:
