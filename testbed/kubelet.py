@@ -6,6 +6,7 @@ date from whatever state they are in; the process `kubelet` of a test bed does t
 
 import base64
 import dataclasses
+import functools
 import http.client
 import json
 import shutil
@@ -27,6 +28,8 @@ TOKEN_SECONDS = 3607
 """What a real kubelet asks for; a new token comes when four fifths of the time are over."""
 RENEW_AT = 0.8
 PROBE_SECONDS = 1.0
+Get = Callable[[str, str, str], api.Object]
+"""Reads an object by resource, name and namespace."""
 APISERVER = "apiserver"
 """A file in the folder of a pod: where its kubeconfig leads, if not straight to the API server."""
 
@@ -71,23 +74,24 @@ def run(bed: ControlPlane, tell: Callable[[str], None]) -> None:
     """
     client = bed.api()
     while True:
+        get = functools.cache(client.get)  # replicas have the same Deployment, account and volumes
         try:
-            for name in end_unwanted(bed, client):
+            for name in end_unwanted(bed, get):
                 tell(f"{name}: ended")
         except (api.ApiError, urllib3.exceptions.HTTPError) as failure:
             tell(f"{failure}")
         for pod in remembered(bed):
             try:
-                for changed in sync(bed, client, pod, now=time.time()):
+                for changed in sync(bed, client, pod, now=time.time(), get=get):
                     tell(f"{pod.name}: new version of {changed}")
             except (Missing, api.ApiError, urllib3.exceptions.HTTPError, OSError) as failure:
                 tell(f"{pod.name}: {failure}")
         time.sleep(SYNC_SECONDS)
 
 
-def end_unwanted(bed: ControlPlane, client: api.Api) -> list[str]:
+def end_unwanted(bed: ControlPlane, get: Get) -> list[str]:
     """Stop the processes of pods that their Deployments no longer want, all at once, and forget the pods."""
-    ending = [pod for pod in remembered(bed) if not is_wanted(client, pod)]
+    ending = [pod for pod in remembered(bed) if not is_wanted(get, pod)]
     names = {one.name for pod in ending for one in pod.processes}
     found = [child for name, child in process.running(bed.home) if name in names] if names else []
     process.stop(found, grace_seconds=STOP_GRACE_SECONDS)
@@ -96,10 +100,10 @@ def end_unwanted(bed: ControlPlane, client: api.Api) -> list[str]:
     return [pod.name for pod in ending]
 
 
-def is_wanted(client: api.Api, pod: Pod) -> bool:
+def is_wanted(get: Get, pod: Pod) -> bool:
     """Whether its Deployment is there and has so many replicas."""
     try:
-        found = client.get("deployments", pod.deployment, pod.namespace)
+        found = get("deployments", pod.deployment, pod.namespace)
     except api.ApiError as refusal:
         if refusal.status == 404:
             return False
@@ -108,17 +112,18 @@ def is_wanted(client: api.Api, pod: Pod) -> bool:
     return "deletionTimestamp" not in found["metadata"] and number < found["spec"]["replicas"]
 
 
-def sync(bed: ControlPlane, client: api.Api, pod: Pod, *, now: float) -> list[str]:
-    """Bring volumes and token up to date; returns which of them changed."""
+def sync(bed: ControlPlane, client: api.Api, pod: Pod, *, now: float, get: Get | None = None) -> list[str]:
+    """Bring volumes and token up to date; returns which of them changed. `get` may know objects already."""
+    get = get or client.get
     home = folder(bed) / pod.name
     changed = []
     for volume in pod.volumes:
         target = home / "volumes" / volume.name
         if not volume.resource:
             target.mkdir(parents=True, exist_ok=True)
-        elif volumes.write(target, _files(client, pod.namespace, volume), mode=volume.mode):
+        elif volumes.write(target, _files(get, pod.namespace, volume), mode=volume.mode):
             changed.append(volume.name)
-    if _wants_token(client, pod) and _sync_token(bed, client, pod, now=now):
+    if _wants_token(get, pod) and _sync_token(bed, client, pod, now=now):
         changed.append(ACCOUNT_VOLUME)
     return changed
 
@@ -149,9 +154,9 @@ def _connection(probe: Probe) -> http.client.HTTPConnection:
     return http.client.HTTPSConnection("127.0.0.1", probe.port, timeout=PROBE_SECONDS, context=context)
 
 
-def _files(client: api.Api, namespace: str, volume: Volume) -> dict[str, bytes]:
+def _files(get: Get, namespace: str, volume: Volume) -> dict[str, bytes]:
     try:
-        found = client.get(volume.resource, volume.source, namespace)
+        found = get(volume.resource, volume.source, namespace)
     except api.ApiError as refusal:
         if refusal.status != 404:
             raise
@@ -174,10 +179,10 @@ def _content(found: api.Object, *, binary: bool) -> Iterator[tuple[str, bytes]]:
         yield key, base64.b64decode(value)
 
 
-def _wants_token(client: api.Api, pod: Pod) -> bool:
+def _wants_token(get: Get, pod: Pod) -> bool:
     if pod.token is not None:
         return pod.token
-    account = client.get("serviceaccounts", pod.account, pod.namespace)
+    account = get("serviceaccounts", pod.account, pod.namespace)
     return bool(account.get("automountServiceAccountToken", True))
 
 
