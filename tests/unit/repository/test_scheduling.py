@@ -26,3 +26,17 @@ def test_scope(nodeid: str, wanted: str) -> None:
 
 def test_the_folders_of_this_repository_are_found() -> None:
     assert scheduling.shared(scheduling.ROOT) >= SHARED
+
+
+def test_what_computes_and_what_waits_take_turns_and_shared_folders_come_first() -> None:
+    found = (
+        *("tests/e2e/test_a.py", "tests/e2e/test_b.py"),
+        *("tests/integration/bench/test_c.py", "tests/integration/console", "tests/integration/webhook/test_d.py"),
+        *("tests/unit/test_e.py", "tests/unit/test_f.py"),
+    )
+    assert scheduling.in_turns(found, SHARED) == [
+        *("tests/e2e/test_a.py", "tests/integration/console"),
+        *("tests/e2e/test_b.py", "tests/integration/bench/test_c.py"),
+        "tests/integration/webhook/test_d.py",
+        *("tests/unit/test_e.py", "tests/unit/test_f.py"),
+    ]
