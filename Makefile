@@ -11,6 +11,8 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 # An environment whose Python is gone (moved checkout, upgraded system) is made anew.
 BROKEN := $(shell [ -x $(PY) ] || echo broken)
+# Some images tell Python to keep nothing that it compiled: each of hundreds of processes would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 # Tests wait on a cluster as much as they compute, so four workers suit two cores; six are no faster.
 WORKERS ?= 4
 # They share those cores with each other's control planes, so each waits longer before it gives up.
@@ -46,7 +48,10 @@ installed = command -v $(1) >/dev/null \
 help:  ## Print every target with one sentence.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-test: check binaries browser  ## Run everything: checks, unit, integration and end-to-end tests (what CI runs).
+test: $(READY) browser  ## Run everything: checks, unit, integration and end-to-end tests (what CI runs).
+	@# While types are checked on one core, the other compiles the tests once, which every worker would do for itself.
+	@$(PYTEST) tests --collect-only -q -p no:cacheprovider >/dev/null 2>&1 & \
+	  $(MAKE) check binaries || { kill $$!; exit 1; }; wait
 	$(PYTEST) tests $(PARALLEL) -m "not campaign" || { [ $$? = 1 ] && $(PY) -m tests.again; }
 
 coverage: binaries browser  ## Run everything under coverage, which takes half as long again, and show what no test reaches.
