@@ -102,7 +102,9 @@ def _signal(process: psutil.Process, number: signal.Signals) -> bool:
 
 
 def _environ(process: psutil.Process) -> dict[str, str]:
+    """Of a living process of a test bed. First whether it is one: on a machine with hundreds almost none is."""
     try:
-        return {} if has_ended(process) else dict(process.environ())
+        found = process.environ()
     except psutil.Error:
         return {}
+    return dict(found) if MARKER in found and not has_ended(process) else {}
