@@ -97,6 +97,7 @@ def played_on_a_terminal(folder: Path, *, interrupt_at: str | None = None) -> tu
     return child.wait(timeout=60), seen
 
 
+@pytest.mark.campaign
 def test_an_interrupt_while_the_picture_is_live(tmp_path: Path) -> None:
     redrawn = "may move young pods(.*nodes and their pods){3}"
     code, seen = played_on_a_terminal(tmp_path, interrupt_at=redrawn)
@@ -117,8 +118,13 @@ def test_a_terminal_sees_it_to_its_end(tmp_path: Path) -> None:
     assert demo_processes(tmp_path) == []
 
 
-@pytest.mark.campaign
-@pytest.mark.parametrize("during", ["kube-scheduler", "spotshift-webhook-0.webhook"])
+@pytest.mark.parametrize(
+    "during",
+    [
+        "kube-apiserver",
+        *(pytest.param(it, marks=pytest.mark.campaign) for it in ("kube-scheduler", "spotshift-webhook-0.webhook")),
+    ],
+)
 def test_interrupt_leaves_nothing_behind(tmp_path: Path, during: str) -> None:
     child = subprocess.Popen(
         COMMAND, cwd=ROOT, env=within(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
