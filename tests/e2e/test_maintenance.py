@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import secrets
 import time
 from collections.abc import Iterator
@@ -211,13 +212,9 @@ def test_the_temporary_budget_goes_with_the_move(scene: Scene, running: ControlP
                 scene.kube.patch("pods", pod["metadata"]["name"], ready, scene.namespace)
         scene.settle(3)
     scene.label(node)
-    seen = eventually(
-        lambda: running.kubectl("get", "pdb", "-A", "--no-headers"),
-        until=lambda text: "web-rescheduler-pdb" in text,
-        interval=0.05,
-        what="the budget while pods move",
-    )
-    assert scene.namespace in seen
+    eventually(scene.budgets, until=lambda it: any(map(is_temporary, it)), interval=0.05, what="the budget")
+    seen = running.kubectl("get", "pdb", "-A", "--no-headers")
+    assert re.search(rf"^{scene.namespace} +web-rescheduler-pdb ", seen, re.MULTILINE), "shown while pods move"
     (budget,) = (it for it in scene.kube.list("poddisruptionbudgets", scene.namespace))
     owners = {it["kind"] for it in budget["metadata"]["ownerReferences"]}
     assert owners == {"PodMigration"}
