@@ -181,6 +181,7 @@ def test_a_mix_where_spot_nodes_are_tainted(scene: Scene) -> None:
         assert scene.moved("web") == {"SpotMix": 10 - len(stayed)}, "only who was elsewhere"
 
 
+@pytest.mark.campaign
 def test_who_avoids_spot_leaves_it_when_there_is_room(scene: Scene) -> None:
     scene.cordon(*ON_DEMAND)
     create(scene, "ledger", 4, spot="avoid")

@@ -21,6 +21,7 @@ def impatient(running: Product) -> Iterator[Product]:
     running.configure()
 
 
+@pytest.mark.campaign
 @pytest.mark.usefixtures("impatient")
 def test_the_move_waits_until_the_old_pod_is_gone(on: Scene) -> None:
     lost, *_ = on.pool(spot=3, zone="z")

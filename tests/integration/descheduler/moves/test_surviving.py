@@ -8,7 +8,6 @@ from tests.integration.descheduler.moves.product import Product
 from tests.integration.descheduler.moves.scene import Scene
 
 CRASHES: tuple[Cell, ...] = (
-    ("mark the pod", Kind.STOPPED_AFTER),
     ("evict", Kind.KILLED_AFTER),
     # Stopped, not killed: a kill would cut evictions that are under way, which costs two minutes of waiting.
     ("surge: raise", Kind.STOPPED_BEFORE),
