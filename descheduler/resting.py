@@ -63,6 +63,11 @@ def missed(state: ClusterState, strategy: str, cool_down: timedelta, now: dateti
     return _reasons(found)
 
 
+def until(times: Mapping[str, datetime], now: datetime, why: str) -> Mapping[str, Reason]:
+    """Those that still rest, and why."""
+    return _reasons({subject: (time, why) for subject, time in times.items() if time > now})
+
+
 def _keep(
     found: dict[str, tuple[datetime, str]], migration: PodMigration, until: datetime, now: datetime, why: str
 ) -> None:

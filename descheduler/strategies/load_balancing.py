@@ -10,25 +10,30 @@ if every pod on its way counted once.
 Nodes that keep different pods away by their taints (control plane, dedicated pools) are compared, and levelled, among
 themselves; the taints of spot nodes do not count, since pods are made to tolerate them.
 
+A workload whose last move ended beside its target on a node that is too full as well rests, unless that node has been
+relieved since: whatever drew its pod there (an image, a preference of its own, no webhook to guide it) would draw the
+next one too.
+
 Spot nodes are levelled among themselves as well, for their pods mostly prefer spot and may go nowhere else: where
 everything prefers spot, every spot node is over the mean of all nodes, and none of them could ever be a target.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
 
-from cluster.objects import Node, Pod
-from descheduler import demand, places, surplus
+from cluster.objects import Node, Pod, PodMigration
+from descheduler import demand, memory, places, resting, surplus
 from descheduler.node_state import NodeState
 from descheduler.picture import Picture
 from descheduler.proposal import Proposal, Urgency
 from descheduler.reasons import Code, Reason
+from descheduler.resting import Held
 from descheduler.state import ClusterState
 from descheduler.surplus import Surplus
 from descheduler.usage import Usage
@@ -40,8 +45,11 @@ NAME: Final = "LoadBalancing"
 WEIGHT: Final = 100
 
 REST: Final = timedelta(minutes=10)
-"""How long a node that was relieved is not filled up again: until the others have had the time to be relieved."""
+"""How long a node that was relieved is not filled up again: until the others have had the time to be relieved. A
+workload whose pod went from one full node to another rests as long.
+"""
 HARD: Final = frozenset({"NoSchedule", "NoExecute"})
+BESIDE: Final = "its last move ended beside its target, on a node that is too full as well"
 Pool = frozenset[tuple[str, str, str]]
 """The taints that nodes have in common."""
 
@@ -140,6 +148,15 @@ def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal
     finder = _Finder(state, args, now)
     pools = list(finder.uneven(_pools(state, args.spot_taints).values()))
     sources = _fullest_first(pools)
+    rests = _resting(state, frozenset().union(*(pool.sources for pool in pools)), now) if pools else {}
+    for proposal in _proposals(finder, pools, sources, args):
+        reason = rests.get(_subject(proposal.pod, state)) if rests else None
+        yield proposal if reason is None else replace(proposal, aim=Held(reason))
+
+
+def _proposals(
+    finder: _Finder, pools: Sequence[_Pool], sources: Sequence[tuple[float, NodeState, _Pool]], args: Args
+) -> Iterator[Proposal]:
     for load, node, pool in sources:
         # Pods of spot nodes mostly may not go anywhere else; so others take room there only if they find no other.
         first = frozenset() if node.capacity is CapacityType.SPOT else pool.spot_sources
@@ -189,6 +206,29 @@ class _Finder:
         if self._known is None:
             self._known = _relieved(self._state, self._now)
         return self._known
+
+
+def _resting(state: ClusterState, full: Collection[str], now: datetime) -> Mapping[str, Reason]:
+    """Workloads whose last move by this strategy only brought a pod to another of the full nodes."""
+    last: dict[str, PodMigration] = {}
+    for migration in state.migrations.values():
+        if migration.spec.strategy == NAME and migration.status.phase == "Completed":
+            subject = memory.subject(migration)
+            if subject not in last or memory.ended(migration) > memory.ended(last[subject]):
+                last[subject] = migration
+    missed = {subject: it for subject, it in last.items() if _landed_on(it, full)}
+    return resting.until({subject: memory.ended(it) + REST for subject, it in missed.items()}, now, BESIDE)
+
+
+def _subject(pod: Pod, state: ClusterState) -> str:
+    """Under which its moves are remembered."""
+    found = state.workload(pod)
+    return found.uid if found is not None and found.uid else "/".join(pod.metadata.key)
+
+
+def _landed_on(migration: PodMigration, full: Collection[str]) -> bool:
+    landed = migration.status.replacement
+    return not migration.status.on_target and landed is not None and landed.node in full
 
 
 def _may_take(node: NodeState, line: Line, relieved: frozenset[str]) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from cluster.objects import Pod
 from descheduler.picture import Picture
+from descheduler.reasons import Code
 from descheduler.strategies import load_balancing
 from descheduler.strategies.load_balancing import Args
 from policy.settings import Settings
@@ -167,6 +168,53 @@ def test_empty_spot_nodes_among_full_ones_are_not_levelled_by_themselves() -> No
         *deployment("y", ["od-0"] * 8 + ["od-1"] * 8, cpu="500m", memory="1Mi"),
     ]
     assert "spot-0" not in sources(objects)
+
+
+def last_move(name: str, *, landed: str, ago: timedelta = timedelta(minutes=1), **more: Any) -> Any:
+    """Of the Deployment, from n0 to the empty node."""
+    return build.thing(
+        "PodMigration",
+        f"{name}-{landed}-{ago}",
+        "default",
+        spec={"podRef": {"name": f"{name}-00"}, "strategy": more.get("strategy", load_balancing.NAME)},
+        status={
+            "phase": "Completed",
+            "finishedAt": (NOW - ago).isoformat(),
+            "onTarget": more.get("on_target", False),
+            "resolved": {
+                "sourceNode": "n0",
+                "targetNode": "free",
+                "workload": {"kind": "Deployment", "name": name, "uid": build.owner("Deployment", name)["uid"]},
+            },
+            "replacement": {"name": f"{name}-01", "uid": "u", "node": landed},
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "rests"),
+    [
+        pytest.param([last_move("web", landed="n1")], True, id="beside its target on the other full node"),
+        pytest.param([last_move("web", landed="level")], False, id="beside its target, where there is room"),
+        pytest.param([last_move("web", landed="n1", on_target=True)], False, id="where it was sent"),
+        pytest.param([last_move("web", landed="n1", ago=load_balancing.REST)], False, id="long ago"),
+        pytest.param([last_move("web", landed="n1", strategy="NodeMaintenance")], False, id="for another cause"),
+        pytest.param([last_move("api", landed="n1")], False, id="of another workload"),
+        pytest.param(
+            [last_move("web", landed="n1", ago=timedelta(minutes=2)), last_move("web", landed="free")],
+            False,
+            id="the next one helped",
+        ),
+    ],
+)
+def test_a_workload_rests_that_went_from_one_full_node_to_another(before: list[Any], *, rests: bool) -> None:
+    pods = deployment("web", ["n0", "n0", "n1", "n1"], cpu="400m", memory="1Mi")
+    full = [build.pod(f"big-{it}", on=it, cpu="100m", memory="1Mi") for it in ("n0", "n1")]
+    room = [build.pod("some", on="level", cpu="300m", memory="1Mi")]
+    found = made([*nodes("n0", "n1", "level", "free", cpu="1"), *pods, *full, *room, *before], FREE)
+    codes = {reason.code for it in found.refusals if it.pod.metadata.name.startswith("web") for reason in it.reasons}
+    assert bool([it for it in found.moves if it.pod.metadata.name.startswith("web")]) is not rests
+    assert (Code.COOLING_DOWN in codes) is rests
 
 
 def _pod(found: dict[str, Any], name: str) -> Pod:
