@@ -24,8 +24,12 @@ LONGEST_ASKED: Final = 10
 
 PACE: Final = Pace(base=0.5, top=30.0, jitter=0.3)
 """Half a second is how long a cut connection may go unnoticed by a person; 30 s is one default interval of passes."""
-DENIED: Final = Pace(base=10.0, top=300.0, jitter=0.3)
-"""After 401 and 403: somebody has to change something first, and a flood of refusals hides other problems."""
+DENIED: Final = Pace(base=1.0, top=300.0, jitter=0.3)
+"""After 401 and 403: somebody has to change something first, and a flood of refusals hides other problems. But an
+apiserver that has just started knows no rights for a moment and denies everybody, so the first waits are short.
+"""
+MOMENT: Final = 4
+"""Denials in a row until they are no longer taken for such a moment: about seven seconds."""
 
 
 class Phase(enum.StrEnum):
@@ -85,10 +89,17 @@ class Course:
     failures: int = 0
     fruitless: int = 0
     """Watches in a row that the server refused."""
+    denials: int = 0
+    """In a row, whatever else went wrong between them."""
     streaming: bool = True
     """Whether streaming lists are tried."""
     stalls: int = 0
     """Streaming lists in a row that did not come to their end."""
+
+    @property
+    def denied(self) -> bool:
+        """Whether rights are missing for longer than a server needs to learn of them."""
+        return self.denials >= MOMENT
 
     @property
     def phase(self) -> Phase:
@@ -111,22 +122,23 @@ def after(course: Course, outcome: Outcome, *, tuning: Tuning, rng: Random) -> N
     if outcome.error is None and outcome.phase is not Phase.WATCH:
         # Only a watch that lives proves recovery: a list that succeeds between two 410 must not reset
         # anything.
-        return Next(replace(course, listing=None, fruitless=0, stalls=0), 0.0)
+        return Next(replace(course, listing=None, fruitless=0, stalls=0, denials=0), 0.0)
     healthy = outcome.phase is Phase.WATCH and outcome.lived >= tuning.healthy_seconds
     failures = 0 if healthy else course.failures
     if outcome.error is None and healthy:
-        return Next(replace(course, failures=0, fruitless=0), rng.uniform(0, tuning.pace.base))
+        return Next(replace(course, failures=0, fruitless=0, denials=0), rng.uniform(0, tuning.pace.base))
     # A watch that brings something but does not live keeps the level; what costs a list never does.
     keeps = outcome.phase is Phase.WATCH and outcome.progressed and not isinstance(outcome.error, errors.Gone)
     relisted = _relisted(course, outcome)
     counted = failures if keeps and relisted.listing is None else failures + 1
-    moved = replace(relisted, failures=counted)
+    if isinstance(outcome.error, _DENIED):
+        denied = replace(relisted, failures=counted, denials=course.denials + 1)
+        return Next(denied, tuning.denied.delay(course.denials, rng))
+    moved = replace(relisted, failures=counted, denials=0 if outcome.progressed else course.denials)
     return Next(moved, _delay(outcome.error, failures, tuning, rng))
 
 
 def _delay(error: errors.ApiError | None, failures: int, tuning: Tuning, rng: Random) -> float:
-    if isinstance(error, errors.Unauthorized | errors.Forbidden):
-        return tuning.denied.delay(failures, rng)
     delay = tuning.pace.delay(failures, rng)
     if error is not None and error.retry_after is not None:
         asked = min(error.retry_after, LONGEST_ASKED * tuning.pace.top)
@@ -150,7 +162,8 @@ def _relisted(course: Course, outcome: Outcome) -> Course:
     return replace(course, listing=listing, fruitless=fruitless)
 
 
-_SAYS_NOTHING: Final = (errors.Unreachable, errors.Throttled, errors.Unauthorized, errors.Forbidden)
+_DENIED: Final = (errors.Unauthorized, errors.Forbidden)
+_SAYS_NOTHING: Final = (errors.Unreachable, errors.Throttled, *_DENIED)
 """Errors that say nothing about the position we asked to go on from."""
 
 

@@ -103,10 +103,10 @@ class Reflector(Generic[T]):
         return self._clock() - self._current_at
 
     def problem(self) -> str | None:
-        """For readiness: what keeps this from being usable."""
+        """For readiness: what keeps this from being usable. A short denial does not, once it was complete."""
         if self._thread.ident is not None and not self._thread.is_alive() and not self._stop.is_set():
             return f"{self._source.name}: the watch has ended"
-        if self._denied is not None:
+        if self._denied is not None and (self._course.denied or not self.synced):
             return self._denied
         return None if self.synced else f"{self._source.name} not synced yet"
 

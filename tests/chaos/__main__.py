@@ -4,6 +4,7 @@ The same seed does the same things at the same times. A failure prints the seed 
 """
 
 import argparse
+import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--settle", type=float, default=SETTLE_SECONDS, help="seconds until all must be at rest")
     parser.add_argument("--schedule", action="store_true", help="only print what would be done")
     parser.add_argument("--log", type=Path, help="a file for the whole timeline")
+    parser.add_argument("--logs", type=Path, help="a folder for what every process has said, if something was wrong")
     options = parser.parse_args(arguments)
     if options.schedule:
         author = Author(options.seed)
@@ -40,6 +42,8 @@ def main(arguments: Sequence[str]) -> int:
             run.rounds(on, Author(options.seed), seconds=options.minutes * 60, of=options.round)
         if options.log:
             options.log.write_text("\n".join(map(str, timeline.lines)) + "\n")
+        if options.logs and on.violations:
+            shutil.copytree(on.product.running.layout.logs, options.logs, dirs_exist_ok=True)
         print(run.summary(on, options.seed))
     return 1 if on.violations else 0
 

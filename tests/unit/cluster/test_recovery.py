@@ -11,7 +11,7 @@ from cluster import errors, recovery
 from cluster.pace import Pace
 from cluster.recovery import Cause, Course, Outcome, Phase, Tuning
 
-TUNING = Tuning(pace=Pace(0.5, 30.0, jitter=0.0), denied=Pace(10.0, 300.0, jitter=0.0), jitter=0.0)
+TUNING = Tuning(pace=Pace(0.5, 30.0, jitter=0.0), denied=Pace(1.0, 300.0, jitter=0.0), jitter=0.0)
 WATCHING = Course(listing=None)
 GONE = errors.Gone("too old", status=410)
 DOWN = errors.Unreachable("refused")
@@ -57,8 +57,12 @@ TABLE: dict[str, tuple[Course, Outcome, Course, float]] = {
         failing(5),
         8.0,
     ),
-    "denied": (WATCHING, watch(0.1, DENIED), failing(1), 10.0),
-    "denied for long": (failing(9), watch(0.1, DENIED), failing(10), 300.0),
+    "denied": (WATCHING, watch(0.1, DENIED), failing(1, denials=1), 1.0),
+    "denied after it was down": (failing(6), watch(0.1, DENIED), failing(7, denials=1), 1.0),
+    "denied, then cut, is still denied": (failing(1, denials=1), watch(0.1, DOWN), failing(2, denials=1), 1.0),
+    "denied for long": (failing(9, denials=9), watch(0.1, DENIED), failing(10, denials=10), 300.0),
+    "denied no more": (failing(3, denials=3), watch(1, DOWN, progressed=True), failing(3), 4.0),
+    "listed after a denial": (Course(denials=2), Outcome(Phase.STREAM, 1), WATCHING, 0.0),
     "not known to the server": (WATCHING, watch(0.1, BROKEN), failing(1, fruitless=1), 0.5),
     "still not known": (
         failing(2, fruitless=2),
@@ -141,7 +145,7 @@ NASTY: dict[str, tuple[Nasty, float]] = {
         lambda phase: watch(0.0) if phase is Phase.WATCH else Outcome(phase, 0.01, True),
         40,
     ),
-    "denied": (lambda phase: Outcome(phase, 0.0, False, DENIED), 8),
+    "denied": (lambda phase: Outcome(phase, 0.0, False, DENIED), 12),
     "throttled": (lambda phase: Outcome(phase, 0.0, False, errors.Throttled("", retry_after=1)), 30),
     "lists never come to an end": (lambda phase: Outcome(phase, 1.0, True, SILENT), 40),
 }

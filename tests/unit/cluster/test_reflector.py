@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import pytest
 
-from cluster import decode, errors
+from cluster import decode, errors, recovery
 from cluster.decode import Page
 from cluster.meta import ObjectMeta, PartialObjectMetadata
 from cluster.pace import Pace
@@ -298,6 +298,19 @@ def test_denied_is_reported_and_over_when_it_is_over() -> None:
     scene.server.lists.put([page(version=1)])
     until(lambda: scene.reflector.problem() is None)
     assert scene.reflector.stop()
+
+
+def test_an_apiserver_that_denies_for_a_moment_is_no_reason_to_be_unready() -> None:
+    """One that has just started does not know anybody's rights; with that, every webhook would leave its Service."""
+    scene = Scene()
+    scene.server.lists.put([page(item("a", 5), version=10)])
+    for _ in range(recovery.MOMENT - 1):
+        scene.server.watches.put(errors.Forbidden("configmaps is forbidden", status=403, reason="Forbidden"))
+    with scene:
+        until(lambda: scene.world.events().count("REFLECTOR_DENIED") == recovery.MOMENT - 1)
+        assert scene.reflector.problem() is None
+        scene.server.watches.put(errors.Forbidden("configmaps is forbidden", status=403, reason="Forbidden"))
+        until(lambda: scene.reflector.problem() == "configmaps: 403 Forbidden: configmaps is forbidden")
 
 
 def test_a_line_that_cannot_be_read_ends_the_watch_and_not_the_thread() -> None:
