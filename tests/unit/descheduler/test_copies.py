@@ -166,9 +166,14 @@ def test_a_copy_that_nobody_has_seen_is_removed(pods: Pods, meta: dict[str, Any]
     assert pods.done == ([f"evict {COPY}"] if goes else [])
 
 
-def test_without_the_right_to_look_there_is_no_copy(pods: Pods) -> None:
+def test_a_look_that_is_denied_says_nothing_about_the_copy(pods: Pods) -> None:
+    """An apiserver that has just started denies everybody for a moment."""
+    pods.held[COPY] = pod(COPY, annotations={KEYS.original_pod: "u-web"})
     pods.refuses = True
-    assert pods.executor.perform(MOVE, SeekCopy(COPY, "u-web")) == Done(absent=True)
+    assert isinstance(pods.executor.perform(MOVE, SeekCopy(COPY, "u-web")), Failure)
+    pods.refuses = False
+    assert pods.executor.perform(MOVE, SeekCopy(COPY, "u-web")) == Done()
+    assert pods.done == [f"evict {COPY}"]
 
 
 ORIGINALS: dict[str, tuple[dict[str, Any], bool]] = {
