@@ -7,6 +7,7 @@ import contextlib
 import re
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Self
@@ -31,6 +32,7 @@ LEASE_SECONDS: Final = 5
 PAUSE_SECONDS: Final = 1.5
 """Until a kubelet starts again what has ended."""
 LOOK_SECONDS: Final = 0.5
+CHECK_SECONDS: Final = 2.0
 DEFECT: Final = re.compile(r'"event":"(INTERNAL_ERROR|HANDLER_FAILED|LOG_REFUSED|OBJECT_UNREADABLE)"|^Traceback')
 """Lines that no bad luck excuses."""
 OWN_NODE: Final = "own"
@@ -78,7 +80,10 @@ class Product:
     """When a process went on, by pod."""
     excused: list[tuple[float, float]] = field(default_factory=list)
     """When admission may have been missed: from, to."""
+    revived: Counter[str] = field(default_factory=Counter)
+    """How often a part of the control plane had ended by itself."""
     _seen: float = 0.0
+    _checked: float = 0.0
 
     def __enter__(self) -> Self:
         self.running.api().create("nodes", objects.node(OWN_NODE, cpu="8"))
@@ -164,6 +169,21 @@ class Product:
         if all(one.name in self.down for _, one in self.members(WEBHOOK)):
             self.excuse(now, LOOK_SECONDS)
         return surprising
+
+    def revive(self, now: float) -> list[str]:
+        """Start again parts of the control plane that have ended, as the kubelets of its machines do.
+
+        A scheduler whose binding was cut off by the end of the apiserver may find the pod on another node than it
+        remembers, and then ends on purpose.
+        """
+        if now < self._checked + CHECK_SECONDS:
+            return []
+        self._checked = now
+        ended = [name for name, pid in self.running.status().items() if pid is None]
+        for name in ended:
+            self.running.start(name)
+        self.revived.update(ended)
+        return ended
 
     def excuse(self, now: float, seconds: float) -> None:
         """Admission may be missed until then, and just before: what was under way is lost."""

@@ -70,6 +70,7 @@ def summary(on: Stage, seed: int) -> str:
         f"pods shown to the webhook {on.admission.asked}, created while nobody was there {on.admission.missed}",
         f"terms of leaders {on.leaders.terms}, half sent when a process went on {on.leaders.stragglers}",
         f"writes of leaders {on.leaders.writes.total()}: {_counted(on.leaders.writes)}",
+        f"parts of the control plane that had ended and were started again {_counted(on.product.revived) or 'none'}",
         f"quiet points {on.quiet_points}, the longest after {on.longest_settling:.0f} s",
         f"seed {seed}, {time.time() - on.timeline.began:.0f} s, violations {len(on.violations)}",
     ]

@@ -145,6 +145,8 @@ class Stage:
         ended = self.product.keep(now)
         if ended and now > self._broken:
             self._wrong(f"{name} ended by itself" for name in ended)
+        for name in self.product.revive(now):
+            self.timeline.tell(f"{name} had ended and is started again")
         if now > self._metrics_at + METRICS_SECONDS:
             self._metrics_at = now
             self._wrong(self._admission(now))
