@@ -24,6 +24,7 @@ from tests.chaos.doing import Doer
 from tests.chaos.evictions import Evictions, was_evicted
 from tests.chaos.leaders import Leaders
 from tests.chaos.model import Act, Kind, Model
+from tests.chaos.past import Past
 from tests.chaos.product import DESCHEDULER, Product
 from tests.chaos.records import Moves
 from tests.chaos.replicas import Replicas
@@ -69,7 +70,8 @@ class Stage:
 
     def __post_init__(self) -> None:
         make_namespace(self.kube, NAMESPACE)
-        self.watcher, self.audit = Watcher(self.kube), Audit(self.product.running.layout.audit_log)
+        running = self.product.running
+        self.watcher, self.audit = Watcher(self.kube, Past.of(running)), Audit(running.layout.audit_log)
         self.evictions = Evictions(self.moves)
         self.replicas = Replicas(self.moves, NAMESPACE)
         self.budgets = Budgets(self.moves, self.evictions)

@@ -1,7 +1,8 @@
 """Sees everything that happens in the cluster, straight from the apiserver and past the product.
 
-One thread per resource lists, watches and resumes from the version it has seen last, so that a restart of the
-apiserver loses nothing. What they saw is taken from one queue by one thread.
+One thread per resource lists, watches and resumes from the version it has seen last. Where an apiserver that was
+restarted no longer knows that version, the versions of PodMigrations between are asked for elsewhere. What they saw
+is taken from one queue by one thread.
 """
 
 import json
@@ -17,6 +18,7 @@ from typing import Any, Final
 import urllib3
 
 from testbed.api import Api, ApiError, Object, path
+from tests.chaos.past import Past
 from tests.chaos.product import SYSTEM
 
 RESOURCES: Final = (
@@ -29,6 +31,7 @@ RESOURCES: Final = (
     "leases",
 )
 PAUSE_SECONDS: Final = 0.3
+GONE: Final = 410
 WATCH_SECONDS: Final = 300
 ACCOUNTS: Final = f"system:serviceaccount:{SYSTEM}:"
 
@@ -65,7 +68,10 @@ class Watcher:
     """Use it from one thread; the others only fill its queue."""
 
     kube: Api
+    past: Past
     seen: queue.SimpleQueue[Seen] = field(default_factory=queue.SimpleQueue)
+    _last: dict[str, int] = field(default_factory=dict)
+    """The version seen last, by resource."""
     _ended: threading.Event = field(default_factory=threading.Event)
 
     def start(self) -> None:
@@ -81,36 +87,36 @@ class Watcher:
             yield self.seen.get()
 
     def _follow(self, resource: str) -> None:
-        version = ""
+        lost = True
         while not self._ended.is_set():
             try:
-                version = self._watch(resource, version or self._list(resource))
-            except (ApiError, urllib3.exceptions.HTTPError, json.JSONDecodeError) as lost:
-                if isinstance(lost, ApiError) and lost.status == 410:
-                    version = ""
+                if lost:
+                    self._list(resource)
+                lost = self._watch(resource)
+            except (ApiError, urllib3.exceptions.HTTPError, json.JSONDecodeError) as failed:
+                lost = lost or (isinstance(failed, ApiError) and failed.status == GONE)
                 self._ended.wait(PAUSE_SECONDS)
 
-    def _list(self, resource: str) -> str:
-        found = self.kube.request("GET", path(resource))
+    def _list(self, resource: str) -> None:
+        """All that there are; and what they were meanwhile, if they were seen before."""
+        found, last = self.kube.request("GET", path(resource)), self._last.get(resource)
         for item in found["items"]:
-            self.seen.put(Seen(time.time(), resource, item))
-        return str(found["metadata"]["resourceVersion"])
+            missed = self.past.between(item, last) if last and resource == "podmigrations" else ()
+            for version in (*missed, item):
+                self.seen.put(Seen(time.time(), resource, version))
+        self._last[resource] = int(found["metadata"]["resourceVersion"])
 
-    def _watch(self, resource: str, version: str) -> str:
-        """Until the stream ends; the version seen last."""
-        try:
-            for event in self.kube.watch(resource, seconds=WATCH_SECONDS, since=version):
-                if event["type"] == "ERROR":
-                    return "" if event["object"].get("code") == 410 else version
-                version = event["object"]["metadata"]["resourceVersion"]
-                if event["type"] != "BOOKMARK":
-                    gone = event["type"] == "DELETED"
-                    self.seen.put(Seen(time.time(), resource, event["object"], gone))
-                if self._ended.is_set():
-                    break
-        except (urllib3.exceptions.HTTPError, json.JSONDecodeError):
-            self._ended.wait(PAUSE_SECONDS)
-        return version
+    def _watch(self, resource: str) -> bool:
+        """Until the stream ends; whether the version seen last is no longer known."""
+        for event in self.kube.watch(resource, seconds=WATCH_SECONDS, since=str(self._last[resource])):
+            if event["type"] == "ERROR":
+                return bool(event["object"].get("code") == GONE)
+            self._last[resource] = int(event["object"]["metadata"]["resourceVersion"])
+            if event["type"] != "BOOKMARK":
+                self.seen.put(Seen(time.time(), resource, event["object"], event["type"] == "DELETED"))
+            if self._ended.is_set():
+                break
+        return False
 
 
 @dataclass(frozen=True, slots=True)
