@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -10,7 +11,7 @@ from policy import durations, keys, values
 SECOND: Final = timedelta(seconds=1)
 DAY: Final = timedelta(days=1)
 
-_URL_SCHEMES: Final = ("http://", "https://")
+_URL_SCHEMES: Final = ("http", "https")
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -45,7 +46,13 @@ def _is_pattern(text: str) -> bool:
 
 
 def _is_url(text: str) -> bool:
-    return text == "" or (text.startswith(_URL_SCHEMES) and len(text.partition("://")[2]) > 0)
+    """Nothing may follow the path, because paths of an API are put there."""
+    try:
+        parts = urlsplit(text)
+        usable = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return text == "" or (parts.scheme in _URL_SCHEMES and usable and not parts.query and not parts.fragment)
 
 
 Interval = Annotated[

@@ -30,7 +30,7 @@ _SECRETS: Final = re.compile(
     | \b(?:ghp|gho|ghs|github_pat|glpat|xox[abprs])[-_]\w{10,}  # tokens of code hosts and chat systems
     | (?i:\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}              # Authorization headers
     | (?i:[\w-]*(?:password|passwd|token|secret|api[_-]?key|client-key-data)[\w-]*["']?\s*[:=]\s*["']?)[^\s"',;]{4,}
-    | (?<=://)[^/\s:@]+:[^@\s/]+(?=@)                        # name and password in an address
+    | (?<=://)[^@\s/]+(?=@)                                 # name and password, or a token, in an address
     """,
     re.VERBOSE | re.DOTALL,
 )

@@ -114,6 +114,22 @@ def test_ten_mistakes_are_ten_messages_in_one_go() -> None:
             "'prom:9090'",
             "http",
         ),
+        *(
+            (
+                f"strategies: {{ResourceOptimization: {{prometheusURL: '{address}'}}}}",
+                "strategies.ResourceOptimization.prometheusURL",
+                f"'{address}'",
+                "http",
+            )
+            for address in (
+                "http://",
+                "http://:9090",
+                "http://[",
+                "http://prom:99999",
+                "http://prom?a=b",
+                "ftp://prom",
+            )
+        ),
         ("capacity: {labels: [{key: '', spot: [a]}]}", "capacity.labels[0].key", "''", "a label key"),
         ("strategies: {thirdParty: 5}", "strategies.thirdParty", "5", "a mapping of names"),
         ("capacity: {labels: [{key: a}]}", "capacity.labels[0]", "no values", "at least one"),

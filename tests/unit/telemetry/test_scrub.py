@@ -16,6 +16,9 @@ SECRETS = {
     "cloud key id": "AKIAIOSFODNN7EXAMPLE",
     "code host token": "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
     "password in an address": "password=hunter22 host=db",
+    "name and password before a host": "prometheusURL http://reader:hunter22@prom:9090",
+    "password alone before a host": "https://:hunter22@prom",
+    "token alone before a host": "https://s3cr3tvalue@prom/path",
     "json field": '{"token": "s3cr3tvalue"}',
     "base64 blob": "QWxhZGRpbjpvcGVuIHNlc2FtZQ1aB2cD3eF4gH5iJ6kL7mN8oP9qR0sT1u",
 }
