@@ -66,7 +66,10 @@ OF_CODES: Final[Mapping[StrEnum, str]] = {
     Code.LIMIT_NAMESPACE: "Wait for the next pass, or raise `limits.perNamespace`.",
     Code.LIMIT_WORKLOAD: "Wait for the moves of its workload, or set `limits.perWorkload`.",
     Code.NO_IMPROVEMENT: "Nothing: it is well placed. `limits.minimumImprovement` says what is worth a restart.",
-    Code.METRICS_STALE: "Mend the metrics server, or set `strategies.ResourceOptimization.source: requests`.",
+    Code.METRICS_STALE: (
+        "Mend the metrics server, or the Prometheus at `strategies.ResourceOptimization.prometheusURL`, or set "
+        "`strategies.ResourceOptimization.source: requests`."
+    ),
 }
 
 OF_FITS: Final[Mapping[StrEnum, str]] = {

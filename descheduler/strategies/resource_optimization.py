@@ -1,8 +1,8 @@
 """ResourceOptimization: relieve nodes that really use too much cpu or memory.   Decides only; never evicts.
 
 Measurements are averaged over several samples. A node without a fresh one is left alone: its pods are told
-METRICS_STALE instead of being moved on a guess. Where nothing measures, requests stand in for usage, unless the
-settings ask for measurements; then nothing is proposed.
+METRICS_STALE instead of being moved on a guess. Where nobody measures, requests stand in for usage, unless the
+settings ask for measurements; then pods of nodes with too much requested are told METRICS_STALE.
 """
 
 from __future__ import annotations
@@ -80,11 +80,15 @@ class Gauge:
         return _shares(Measured(cpu, memory), node)
 
     def fresh(self, name: str) -> bool:
-        """Whether the last measurement of a node can be trusted. Requests are always fresh."""
+        """Whether the last measurement of a node can be trusted. Requests are always fresh, if they may stand in."""
         if self.args.usage is None:
-            return True
+            return self.args.requests_stand_in
         age = self.args.usage.age(name, self.now)
         return age is not None and age <= self.args.max_age
+
+    def measured(self, name: str) -> bool:
+        """Whether a node was ever measured; requests stand for the usage of others."""
+        return self.args.usage is not None and self.args.usage.node(name) is not None
 
     def node(self, node: NodeState) -> Measured:
         """What a node uses."""
@@ -164,8 +168,6 @@ class Unknown:
 
 def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal]:
     """Pods of the node that is furthest over its threshold first, and of each node the largest users."""
-    if args.usage is None and not args.requests_stand_in:
-        return
     gauge = Gauge(args, now)
     over = []
     for node in state.nodes.values():
@@ -181,10 +183,12 @@ def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal
 
 def _relieve(node: NodeState, cpu: float, memory: float, gauge: Gauge) -> Iterator[Proposal]:
     args = gauge.args
-    source = "requested" if args.usage is None else "used"
-    why = f"node {node.name} has {cpu:.0f} % of its cpu and {memory:.0f} % of its memory {source}"
+    measured = gauge.measured(node.name)
+    why = f"node {node.name} has {cpu:.0f} % of its cpu and {memory:.0f} % of its memory "
+    why += "used" if measured else "requested"
     if not gauge.fresh(node.name):
-        stale = Reason(Code.METRICS_STALE, f"{why}, but the last measurement is older than maxAge allows")
+        told = "but the last measurement is older than maxAge allows" if measured else "and nobody measures its usage"
+        stale = Reason(Code.METRICS_STALE, f"{why}, {told}")
         aim: Relief | Unknown = Unknown(stale)
     else:
         too_full = Reason(Code.NO_IMPROVEMENT, f"{why}; every node that could take it would be as full")

@@ -104,6 +104,17 @@ def test_where_usage_comes_from(source: UsageSource, measured: bool, moves: int)
     assert len(scenes.made(full, settings, low).moves) == moves
 
 
+@pytest.mark.parametrize("source", [UsageSource.METRICS, UsageSource.PROMETHEUS])
+def test_a_source_that_never_answered_is_told_on_nodes_that_may_be_too_full(source: UsageSource) -> None:
+    full = [*nodes("n0", "n1"), *deployment("x", ["n0"] * 4, cpu="900m"), *deployment("y", ["n1"], cpu="100m")]
+    chosen = Strategies(resource_optimization=ResourceOptimization(source=source, prometheus_url="http://prom"))
+    found = scenes.made(full, msgspec.structs.replace(ONLY, strategies=chosen))
+    assert scenes.refused(found) == {f"x-0{number}": {Code.METRICS_STALE} for number in range(4)}
+    (text,) = {reason.text for it in found.refusals for reason in it.reasons}
+    assert text.startswith("node n0 has 90 % of its cpu")
+    assert text.endswith("requested, and nobody measures its usage")
+
+
 def test_usage_is_the_mean_of_the_last_samples() -> None:
     made = Samples()
     for number in range(SAMPLES + 2):
