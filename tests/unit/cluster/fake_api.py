@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -65,12 +66,14 @@ class FakeApi:
 
 
 @contextmanager
-def running() -> Iterator[FakeApi]:
-    """A fake that serves as long as the context."""
+def running(tls: ssl.SSLContext | None = None) -> Iterator[FakeApi]:
+    """A fake that serves as long as the context, over https if it has what that takes."""
     api = FakeApi()
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(api))
     server.daemon_threads = True
-    api.url = f"http://127.0.0.1:{server.server_port}"
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    api.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
