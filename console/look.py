@@ -87,10 +87,11 @@ class Around:
 
 def around(client: Client, *, system: str, file: Path | None = None) -> Around:
     """Ask for it. Raises ApiError if the cluster does not answer."""
+    in_force = installation.settings(client, system, file)
     return Around(
-        installation.settings(client, system, file),
+        in_force,
         installation.leader(client, system),
-        listing.usage(client),
+        listing.usage(client, in_force.settings),
         door.is_installed(client),
     )
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Final
 
-from cluster import errors, resources
+from cluster import errors
 from cluster.client import Client
-from cluster.objects import NodeMetrics, PodMetrics
 from descheduler import kinds
 from descheduler.gathered import Gap, Gathered
 from descheduler.kinds import Watched
 from descheduler.state import ClusterState
 from descheduler.usage import Samples
+from descheduler.usage_sources import MetricsApi, Sources
 from policy.settings import Settings
 
 NEEDED: Final = (kinds.NODES, kinds.PODS)
@@ -21,7 +21,7 @@ NEEDED: Final = (kinds.NODES, kinds.PODS)
 
 def gather(client: Client, settings: Settings) -> Gathered:
     """Raises ApiError if the cluster does not answer, or does not show its nodes and pods."""
-    return dataclasses.replace(listed(client, settings), usage=usage(client))
+    return dataclasses.replace(listed(client, settings), usage=usage(client, settings))
 
 
 def listed(client: Client, settings: Settings) -> Gathered:
@@ -54,12 +54,13 @@ def _listed(client: Client, kind: Watched) -> dict[tuple[str, str], Any]:
     return found
 
 
-def usage(client: Client) -> Samples | None:
-    """What is measured now; None where nothing measures, which is an ordinary cluster too."""
-    found = Samples()
+def usage(client: Client, settings: Settings) -> Samples | None:
+    """What those measure whom the settings name; None where nobody answers, which is an ordinary cluster too."""
     try:
-        found.add_nodes(client.list(resources.NODEMETRICS, type=NodeMetrics).items)
-        found.set_pods(client.list(resources.PODMETRICS, type=PodMetrics).items)
-    except (errors.NotFound, errors.Forbidden, errors.ServerError):
+        answer = Sources(MetricsApi(client)).ask(settings.strategies.resource_optimization)
+    except errors.ApiError:
         return None
+    found = Samples()
+    found.add_nodes(answer.nodes)
+    found.set_pods(answer.pods)
     return found

@@ -33,7 +33,7 @@ from descheduler import last_pass, publish, sync
 from descheduler.brake import Brake
 from descheduler.crew import Crew, Rank
 from descheduler.loop import Loop, Parts
-from descheduler.measuring import Measuring, MetricsApi
+from descheduler.measuring import Measuring
 from descheduler.migration.executor import Executor
 from descheduler.migration.judge import Judge
 from descheduler.migration.leftovers import Leftover
@@ -43,6 +43,7 @@ from descheduler.proposal import Move
 from descheduler.sync import Live
 from descheduler.telling import Teller
 from descheduler.upkeep import ClusterWrites, Surroundings, Upkeep
+from descheduler.usage_sources import MetricsApi, Sources
 from policy import convert, keys, names, settings_load
 from policy.mistakes import InvalidSettings
 from policy.settings import Settings
@@ -109,7 +110,7 @@ class Descheduler:
             wake=self._wake,
             runtime=runtime,
         )
-        self._measuring = Measuring(MetricsApi(self._acting), lambda: self._settings, runtime=runtime)
+        self._measuring = Measuring(Sources(MetricsApi(self._acting)), lambda: self._settings, runtime=runtime)
         teller = Teller(self._recorder, runtime.meter, runtime.log, guided=self._guided)
         judge = Judge(lambda: self._settings, self._brake.why, holder=identity)
         executor = Executor(self._acting, keys.under(settings.label_prefix))

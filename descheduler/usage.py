@@ -49,7 +49,7 @@ class _Series:
 
 
 class Samples:
-    """The last measurements from the metrics API."""
+    """The last measurements, in the shapes of the metrics API whoever took them."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, _Series] = {}

@@ -83,9 +83,10 @@ class ResourceOptimization(Group, frozen=True, kw_only=True):
     weight: Weight = 80
     """Order among strategies. Below balancing, which often solves the same problem with fewer moves."""
     source: UsageSource = UsageSource.AUTO
-    """`metrics`, `prometheus`, `requests`, or `auto`: the first of them that answers."""
+    """`metrics` (metrics.k8s.io), `prometheus`, `requests`, or `auto`: the first of them that answers, Prometheus if
+    its address is given. Nothing stands in for one that is named."""
     prometheus_url: Url = msgspec.field(name="prometheusURL", default="")
-    """Address of Prometheus; needed if it is the source."""
+    """Address of Prometheus, up to where `/api/v1` follows; needed if it is the source, and for `auto` to ask it."""
     max_age: Interval = timedelta(minutes=2)
     """Older measurements are not used. Long enough to get over a missed sample or two."""
 

@@ -112,6 +112,8 @@ class Log(enum.Enum):
     PASS_FAILED = _error("pass failed", "seconds error", "A reconcile pass ended with an error; the next one starts from the cluster as it is.")
     PROPOSAL_REFUSED = _debug("proposal refused", "strategy node reason detail workload", "The planner said no, and why. Once for each pod and set of reasons, as its Event.")
     VALUE_IGNORED = _warn("value not accepted", "name detail", "A label or annotation holds a value that means nothing. Once for each, as its Event.")
+    USAGE_MEASURED = _info("usage is measured", "cause", "`metrics` or `prometheus` answers, and what it measures is used from now on.")
+    USAGE_UNKNOWN = _info("usage is not measured", "error", "Nobody whom the settings name measures what nodes use, or no longer; `error` is of the last one asked. It is asked again.")
     OBSERVE_ONLY = _warn("observing only", "cause", "The emergency stop or the mode holds back every new side effect, from now on.")
 
     # one migration

@@ -16,7 +16,7 @@ from cluster.objects import NodeMetrics, PodMetrics, PodMigration
 from descheduler import gauges, measuring, plan, publish
 from descheduler.last_pass import LastPass
 from descheduler.loop import SWEEP_EVERY, Loop, Parts
-from descheduler.measuring import Answer, Measuring
+from descheduler.measuring import Measuring
 from descheduler.migration.actions import Write
 from descheduler.migration.judge import Judge
 from descheduler.migration.leftovers import Leftover
@@ -26,6 +26,7 @@ from descheduler.proposal import Move
 from descheduler.state import ClusterState
 from descheduler.telling import Teller
 from descheduler.upkeep import Surroundings, Upkeep
+from descheduler.usage_sources import Answer, Sources
 from policy import keys
 from policy.settings import Mode, Settings
 from policy.settings_moves import Limits
@@ -343,7 +344,7 @@ class Measured:
 
 
 def measured(source: Measured, settings: Settings = Settings()) -> Measuring:  # noqa: B008 - a frozen value
-    return Measuring(source, lambda: settings, runtime=World().runtime)
+    return Measuring(Sources(source), lambda: settings, runtime=World().runtime)
 
 
 def test_what_was_measured_reaches_the_strategies() -> None:
