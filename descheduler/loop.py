@@ -61,6 +61,7 @@ class Teller(Protocol):
     def held(self, why: str) -> None: ...
     def rested(self, rests: Mapping[str, Rest], now: datetime) -> None: ...
     def resigned(self) -> None: ...
+    def failed(self, error: Exception) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class Loop:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._created: queue.SimpleQueue[tuple[Key, PodMigration | None]] = queue.SimpleQueue()
+        self._created: queue.SimpleQueue[tuple[Key, PodMigration | Exception | None]] = queue.SimpleQueue()
         self._creating: dict[Key, Move] = {}
         """Moves that are being written down, by pod."""
         self._lost: frozenset[str] = frozenset()
@@ -136,7 +137,9 @@ class Loop:
         while not self._created.empty():
             pod, made = self._created.get()
             self._creating.pop(pod, None)
-            if made is not None and made.metadata.key not in state.migrations:
+            if isinstance(made, Exception):
+                self._parts.teller.failed(made)
+            elif made is not None and made.metadata.key not in state.migrations:
                 state.apply(None, made)
 
     def _plan(self, state: ClusterState, now: datetime) -> datetime:
@@ -193,10 +196,14 @@ class Loop:
             pool.submit(self._create, move, now)
 
     def _create(self, move: Move, now: datetime) -> None:
-        made: PodMigration | None = None
-        with contextlib.suppress(errors.ApiError):  # the next plan starts from what is there
+        made: PodMigration | Exception | None = None
+        try:
             if self._parts.leading() and not self.held():  # it may have waited in line for long
                 made = self._parts.api.create(move, now)
+        except errors.ApiError:
+            made = None  # the next plan starts from what is there
+        except Exception as error:  # noqa: BLE001 - outermost place of the thread: plans wait for the answer
+            made = error
         self._created.put((move.pod.metadata.key, made))
         self._parts.wake()
 

@@ -123,6 +123,11 @@ class Teller:
         self.gauged(gauges.none())
         self.shared({})
 
+    def failed(self, error: Exception) -> None:
+        """A defect of ours kept a planned move from being written down."""
+        self._log.emit(Log.INTERNAL_ERROR, error=error, traceback=error)
+        self._meter.inc(Metric.INTERNAL_ERRORS)
+
     def gauged(self, readings: Iterable[Reading]) -> None:
         """How things stand."""
         for reading in readings:

@@ -72,6 +72,7 @@ class Desk:
     now: datetime = NOW
     pool: Executor = field(default_factory=AtOnce)
     upkeep: Upkeep | None = None
+    refusing: Exception | None = None
     created: list[str] = field(default_factory=list)
     told: Told = field(default_factory=Told)
     meter: Meter = field(default_factory=lambda: Meter(strict=True))
@@ -111,6 +112,8 @@ class Desk:
         )
 
     def create(self, move: Move, now: datetime) -> PodMigration:
+        if self.refusing is not None:
+            raise self.refusing
         self.created.append(move.pod.metadata.name)
         made: PodMigration = build.decode(build.merged(publish.body(move, now), {"metadata": META}))
         return made
@@ -166,6 +169,24 @@ def test_the_same_plan_is_made_and_told_whether_it_is_carried_out_or_not(
     assert desk.loop.last_pass == LastPass(NOW, 0.0, 2, refused, settings.mode.value, stopped)
     assert desk.meter.read(Metric.PROPOSALS, strategy="LoadBalancing") == 2 + refused
     assert desk.meter.read(Metric.IMBALANCE) == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        pytest.param(errors.Conflict("not now"), [], id="the API says no"),
+        pytest.param(TypeError("cannot be written down"), ["INTERNAL_ERROR"] * 2, id="a defect of ours"),
+    ],
+)
+def test_planning_goes_on_after_a_move_that_could_not_be_written_down(error: Exception, told: list[str]) -> None:
+    desk = Desk(uneven(), refusing=error)
+    desk.loop.turn(desk.state)
+    desk.refusing = None
+    desk.now += ACTING.rescheduling_interval
+    desk.loop.turn(desk.state)
+    assert len(desk.created) == 2
+    assert [it["event"] for it in desk.lines if it["event"] == "INTERNAL_ERROR"] == told
+    assert desk.meter.read(Metric.INTERNAL_ERRORS) == len(told)
 
 
 LEAVING = Settings(enabled_strategies=("SpotInterruption",))
