@@ -40,7 +40,7 @@ def run_plan(options: argparse.Namespace) -> int:
     made = plan.make(gathered.state, settings, options.now or datetime.now(UTC), gathered.usage)
     told = report.of_plan(made, gathered)
     screen.write(sys.stdout, options.output, told, tables.of_plan(told, verbose=options.verbose))
-    return _code(gathered)
+    return DONE if told["summary"]["complete"] else INCOMPLETE
 
 
 def run_explain(options: argparse.Namespace) -> int:
@@ -53,11 +53,7 @@ def run_explain(options: argparse.Namespace) -> int:
         return _failed(unusable)
     told = explanation.of_pod(pod, gathered, settings, options.now or datetime.now(UTC))
     screen.write(sys.stdout, options.output, told, tables.of_pod(told))
-    return _code(gathered)
-
-
-def _code(gathered: Gathered) -> int:
-    return INCOMPLETE if gathered.gaps else DONE
+    return INCOMPLETE if gathered.gaps or told["leftOut"] else DONE
 
 
 def _failed(unusable: Unusable) -> int:

@@ -32,17 +32,19 @@ def of_pod(pod: Pod, gathered: Gathered, settings: Settings, now: datetime) -> P
     context = guards.Context(gathered.state, settings, keys.under(settings.label_prefix), now, cooldowns)
     case = Case(pod, context)
     workload = case.workload
+    made = plan.make(gathered.state, settings, now, gathered.usage)
     return {
         "namespace": pod.metadata.namespace,
         "pod": pod.metadata.name,
         "node": pod.node_name or None,
         "workload": None if workload is None else workload.text,
         "placement": _placement(case),
-        "plan": _outcome(pod, gathered, settings, now),
+        "plan": _outcome(pod, report.of_plan(made, gathered)),
         "strategies": _strategies(pod, gathered, settings, now),
         "guards": _guards(case),
         "mistakes": [{"on": it.place, "text": str(it.what)} for it in misread.around(pod, context)],
         "nodes": _nodes(pod, gathered),
+        "leftOut": report.left_out(made),
         "assumed": [str(gap) for gap in gathered.gaps],
     }
 
@@ -64,9 +66,8 @@ def _placement(case: Case) -> Plain:
     }
 
 
-def _outcome(pod: Pod, gathered: Gathered, settings: Settings, now: datetime) -> Plain:
+def _outcome(pod: Pod, made: Plain) -> Plain:
     """What the plan of this moment does with it."""
-    made = report.of_plan(plan.make(gathered.state, settings, now, gathered.usage), gathered)
     for decision in ("moves", "refusals"):
         for found in made[decision]:
             if (found["namespace"], found["pod"]) == pod.metadata.key:

@@ -28,6 +28,7 @@ from descheduler.reasons import Code, Reason
 from descheduler.search import Search
 from descheduler.state import ClusterState
 from descheduler.strategies import Active
+from descheduler.strategies.third_party import LeftOut
 from descheduler.summary import NodeLoad, Summary
 from descheduler.usage import Usage
 from policy import keys
@@ -48,6 +49,8 @@ class Plan:
     refusals: tuple[Refusal, ...]
     nodes: tuple[NodeLoad, ...]
     summary: Summary
+    left_out: tuple[LeftOut, ...] = ()
+    """Strategies that should have had a part in it, and could not or failed."""
 
 
 def make(
@@ -60,8 +63,8 @@ def make(
 ) -> Plan:
     """The plan for the cluster as it is. `begun`: moves that were decided and that the state does not know yet."""
     planner = _Planner(state, settings, now, begun)
-    active = strategies.active(settings, usage)
-    for _, group in groupby(active, key=lambda it: it.weight):
+    lineup = strategies.line_up(settings, usage)
+    for _, group in groupby(lineup.active, key=lambda it: it.weight):
         planner.consider(tuple(group))
     nodes = tuple(_loads(state, planner.outcome()))
     return Plan(
@@ -69,6 +72,7 @@ def make(
         planner.refusals,
         nodes,
         Summary.of(planner.moves, planner.refusals, nodes, proposals=planner.proposals, limited=planner.limited),
+        (*lineup.left_out, *planner.failed),
     )
 
 
@@ -106,6 +110,7 @@ class _Planner:
         self._going: dict[str, dict[Key, Pod]] = {}
         """By node: pods that leave without this plan deciding anything more."""
         self.moves: list[Move] = []
+        self.failed: list[LeftOut] = []
         self.proposals = 0
         self.limited: Reason | None = None
 
@@ -123,7 +128,7 @@ class _Planner:
 
     def consider(self, group: tuple[Active, ...]) -> None:
         """All proposals of strategies of one weight, by deadline."""
-        streams = [(active, iter(active.propose(self._state, self._now))) for active in group]
+        streams = [(active, iter(active.propose(self._state, self._now, self.failed.append))) for active in group]
         heap: list[tuple[datetime, int, Proposal]] = []
         for number, (_, stream) in enumerate(streams):
             _pull(heap, number, stream)

@@ -10,7 +10,7 @@ from descheduler.gathered import Gathered
 from descheduler.plan import Plan
 from descheduler.proposal import Move, Refusal
 from descheduler.reasons import Reason
-from descheduler.summary import NodeLoad, Summary
+from descheduler.summary import NodeLoad
 
 Plain = dict[str, Any]
 
@@ -21,7 +21,7 @@ def of_plan(plan: Plan, gathered: Gathered) -> Plain:
         "moves": [_move(it) for it in plan.moves],
         "refusals": [_refusal(it) for it in plan.refusals],
         "nodes": [_node(it) for it in plan.nodes],
-        "summary": _summary(plan.summary, gathered),
+        "summary": _summary(plan, gathered),
     }
 
 
@@ -52,6 +52,11 @@ def reason(found: Reason) -> Plain:
     return {"code": str(found.code), "text": found.text}
 
 
+def left_out(plan: Plan) -> list[Plain]:
+    """Strategies that should have had a part in the plan."""
+    return [{"strategy": it.strategy, "why": it.why} for it in plan.left_out]
+
+
 def _named(pod: Pod) -> Plain:
     return {"namespace": pod.metadata.namespace, "pod": pod.metadata.name}
 
@@ -65,10 +70,12 @@ def _node(load: NodeLoad) -> Plain:
     }
 
 
-def _summary(summary: Summary, gathered: Gathered) -> Plain:
+def _summary(plan: Plan, gathered: Gathered) -> Plain:
+    summary = plan.summary
     return {
-        "complete": not gathered.gaps,
+        "complete": not gathered.gaps and not plan.left_out,
         "assumed": [str(gap) for gap in gathered.gaps],
+        "leftOut": left_out(plan),
         "objects": gathered.objects,
         "pods": len(gathered.state.pods),
         "proposals": summary.proposals,

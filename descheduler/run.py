@@ -111,7 +111,9 @@ class Descheduler:
             runtime=runtime,
         )
         self._measuring = Measuring(Sources(MetricsApi(self._acting)), lambda: self._settings, runtime=runtime)
-        teller = Teller(self._recorder, runtime.meter, runtime.log, guided=self._guided)
+        teller = Teller(
+            self._recorder, runtime.meter, runtime.log, guided=self._guided, settings=_settings_object(options)
+        )
         judge = Judge(lambda: self._settings, self._brake.why, holder=identity)
         executor = Executor(self._acting, keys.under(settings.label_prefix))
         self._crew = Crew()
@@ -200,10 +202,9 @@ class Descheduler:
     def _following(self, options: argparse.Namespace) -> LiveSettings | None:
         if options.settings is None:
             return None
-        subject = Subject("v1", "ConfigMap", CONFIG_MAP, options.namespace)
         return LiveSettings(
             options.settings,
-            subject=subject,
+            subject=_settings_object(options),
             recorder=self._recorder,
             runtime=self._runtime,
             on_change=self.configure,
@@ -285,6 +286,10 @@ def timing(options: argparse.Namespace) -> Timing:
 def connect(options: argparse.Namespace) -> auth.Connection:
     """By kubectl's rules, or as a pod."""
     return auth.as_kubectl(os.environ, Path.home(), kubeconfig=options.kubeconfig, context=options.context)
+
+
+def _settings_object(options: argparse.Namespace) -> Subject:
+    return Subject("v1", "ConfigMap", CONFIG_MAP, options.namespace)
 
 
 def _monotonic() -> float:

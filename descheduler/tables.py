@@ -33,6 +33,7 @@ class Table:
 def of_plan(plan: Plain, *, verbose: bool, more: str = "-v") -> Iterator[Table]:
     """A plan as `report.of_plan` gives it. `more` is the flag that makes it verbose."""
     yield from _assumed(plan["summary"]["assumed"])
+    yield from _left_out(plan["summary"]["leftOut"])
     yield _moves(plan)
     yield from _refusals(plan, verbose=verbose, more=more)
     yield _nodes(plan["nodes"], verbose=verbose, more=more)
@@ -42,6 +43,12 @@ def of_plan(plan: Plain, *, verbose: bool, more: str = "-v") -> Iterator[Table]:
 def _assumed(gaps: Sequence[str]) -> Iterator[Table]:
     if gaps:
         yield Table("Not everything is known, so this may not be what would happen", ("ASSUMED",), _single(gaps))
+
+
+def _left_out(found: Sequence[Plain]) -> Iterator[Table]:
+    if found:
+        rows = tuple((it["strategy"], it["why"]) for it in found)
+        yield Table("Strategies that have no part in this", ("STRATEGY", "WHY"), rows)
 
 
 def _moves(plan: Plain) -> Table:
@@ -100,6 +107,7 @@ def _sentence(summary: Plain) -> str:
 def of_pod(told: Plain, *, verbose: bool = True, more: str = "-v") -> Iterator[Table]:
     """An explanation as `explanation.of_pod` gives it. Not verbose: of the guards only those that object."""
     yield from _assumed(told["assumed"])
+    yield from _left_out(told["leftOut"])
     where = f"on {told['node']}" if told["node"] else "without a node"
     owner = told["workload"] or "no workload"
     yield Table(f"Pod {told['namespace']}/{told['pod']} {where}, of {owner}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, Protocol
 
@@ -22,6 +22,7 @@ from descheduler.proposal import Refusal
 from descheduler.reasons import Code
 from descheduler.requests import Said, pod_subject
 from descheduler.story import Story
+from descheduler.strategies.third_party import LeftOut
 from telemetry.catalogue import Log
 from telemetry.logs import Logger
 from telemetry.meter import Meter
@@ -40,6 +41,7 @@ TOPICS: Final = {
     "MoveFailed": Topic("MoveFailed", "Move", Severity.WARNING),
     "MoveCancelled": Topic("MoveCancelled", "Move"),
 }
+LEFT_OUT: Final = Topic("StrategyLeftOut", "Plan", Severity.WARNING)
 BLOCKED: Final = Topic("EvictionBlocked", "Evict", Severity.WARNING)
 
 
@@ -50,14 +52,23 @@ class Recorder(Protocol):
 
 
 class Teller:
-    """One per process; called on the thread of the state. `guided`: whether replacements are told where to go."""
+    """One per process; called on the thread of the state. `guided`: whether replacements are told where to go;
+    `settings`: the object in which people look for what is wrong with the settings, if there is one.
+    """
 
     def __init__(
-        self, recorder: Recorder, meter: Meter, log: Logger, *, guided: Callable[[], bool] = lambda: True
+        self,
+        recorder: Recorder,
+        meter: Meter,
+        log: Logger,
+        *,
+        guided: Callable[[], bool] = lambda: True,
+        settings: Subject | None = None,
     ) -> None:
         self._recorder = recorder
         self._meter = meter
         self._log = log
+        self._settings = settings
         self._story = Story(log, guided)
         self._passes = 0
         self._held = ""
@@ -66,6 +77,7 @@ class Teller:
         """Until when workloads rest, as it was told; None: whoever led before has told it."""
         self._refused: dict[Key, tuple[str, ...]] = {}
         self._misread: set[Said] = set()
+        self._left_out: frozenset[LeftOut] = frozenset()
 
     # ---- plans
 
@@ -82,6 +94,7 @@ class Teller:
             for code in {reason.code.value for reason in refusal.reasons}:
                 self._meter.inc(Metric.REFUSALS, strategy=refusal.strategy, reason=code)
             self._tell_refusal(refusal)
+        self._tell_left_out(plan.left_out)
         asked = Counter((*(it.strategy for it in plan.moves), *(it.strategy for it in plan.refusals)))
         for strategy, count in asked.items():
             self._meter.inc(Metric.PROPOSALS, count, strategy=strategy)
@@ -153,6 +166,15 @@ class Teller:
                 self._log.emit(
                     Log.VALUE_IGNORED, namespace=where.namespace, name=f"{where.kind}/{where.name}", detail=said.note
                 )
+
+    def _tell_left_out(self, found: Sequence[LeftOut]) -> None:
+        """Each is told once, as long as it stands."""
+        for it in found:
+            if it not in self._left_out:
+                self._log.emit(Log.STRATEGY_LEFT_OUT, strategy=it.strategy, detail=it.why)
+                if self._settings is not None:
+                    self._recorder.record(self._settings, LEFT_OUT, str(it))
+        self._left_out = frozenset(found)
 
     def _tell_refusal(self, refusal: Refusal) -> None:
         """Only what is new: the codes, not the sentences, whose numbers change from pass to pass. A pod that is

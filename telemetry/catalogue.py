@@ -114,6 +114,7 @@ class Log(enum.Enum):
     VALUE_IGNORED = _warn("value not accepted", "name detail", "A label or annotation holds a value that means nothing. Once for each, as its Event.")
     USAGE_MEASURED = _info("usage is measured", "cause", "`metrics` or `prometheus` answers, and what it measures is used from now on.")
     USAGE_UNKNOWN = _info("usage is not measured", "error", "Nobody whom the settings name measures what nodes use, or no longer; `error` is of the last one asked. It is asked again.")
+    STRATEGY_LEFT_OUT = _error("strategy left out", "strategy detail", "A third-party strategy cannot be used or failed while it was asked; all others go on. Once for each cause, as its Event.")
     OBSERVE_ONLY = _warn("observing only", "cause", "The emergency stop or the mode holds back every new side effect, from now on.")
 
     # one migration

@@ -17,11 +17,11 @@ def run(session: Session) -> Ending:
     made = plan.make(seen.state, seen.settings, seen.now, seen.gathered.usage)
     told = report.of_plan(made, seen.gathered)
     told["summary"]["assumed"] = list(seen.assumed)
-    told["summary"]["complete"] = not seen.assumed
+    told["summary"]["complete"] = not seen.assumed and not made.left_out
     if options.namespace:
         told = _only(told, options.namespace)
     session.show(told, tables.of_plan(told, verbose=session.wide, more="-o wide"))
-    return Ending.INCOMPLETE if seen.assumed else Ending.DONE
+    return Ending.DONE if told["summary"]["complete"] else Ending.INCOMPLETE
 
 
 def _only(told: dict[str, Any], namespace: str) -> dict[str, Any]:

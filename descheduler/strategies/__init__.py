@@ -5,7 +5,7 @@ A strategy proposes. It never evicts, never counts against limits and never read
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol
@@ -21,8 +21,10 @@ from descheduler.strategies import (
     spot_reclaim,
     third_party,
 )
+from descheduler.strategies.third_party import Asked, LeftOut
 from descheduler.usage import Usage
 from policy.settings import Settings
+from policy.settings_strategies import ThirdParty
 
 
 class Strategy(Protocol):
@@ -63,14 +65,33 @@ class Active:
     weight: int
     strategy: Strategy
     args: Any
+    foreign: bool = False
+    """Whether it comes from a package of others."""
 
-    def propose(self, state: ClusterState, now: datetime) -> Iterable[Proposal]:
-        """Ask it."""
+    def propose(
+        self, state: ClusterState, now: datetime, failed: Callable[[LeftOut], None] = lambda _: None
+    ) -> Iterable[Proposal]:
+        """Ask it. One of others that fails proposes nothing more, and `failed` is told why."""
+        if self.foreign:
+            return Asked(self.strategy, self.args, failed).proposals(state, now)
         return self.strategy.propose(state, self.args, now)
 
 
+@dataclass(frozen=True, slots=True)
+class Lineup:
+    """Who takes part in a plan, the heaviest first, and who should but cannot."""
+
+    active: tuple[Active, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+
 def active(settings: Settings, usage: Usage | None = None) -> tuple[Active, ...]:
-    """Those that are enabled, the heaviest first."""
+    """Those that are enabled and can be asked, the heaviest first."""
+    return line_up(settings, usage).active
+
+
+def line_up(settings: Settings, usage: Usage | None = None) -> Lineup:
+    """The same, with those that cannot be asked."""
     enabled = frozenset(settings.enabled_strategies)
     weights = _weights(settings)
     own = [
@@ -78,12 +99,21 @@ def active(settings: Settings, usage: Usage | None = None) -> tuple[Active, ...]
         for it in REGISTRY
         if it.NAME in enabled
     ]
-    foreign = [
-        Active(name, listed.weight, found, third_party.arguments(found, listed.args))
-        for name, listed in sorted(settings.strategies.third_party.items())
-        if name in enabled and (found := third_party.load(name)) is not None
-    ]
-    return tuple(sorted(own + foreign, key=lambda it: -it.weight))
+    listed = sorted(settings.strategies.third_party.items())
+    foreign = [_foreign(name, it) for name, it in listed if name in enabled]
+    usable = (it for it in foreign if isinstance(it, Active))
+    return Lineup(
+        tuple(sorted((*own, *usable), key=lambda it: -it.weight)),
+        tuple(it for it in foreign if isinstance(it, LeftOut)),
+    )
+
+
+def _foreign(name: str, listed: ThirdParty) -> Active | LeftOut:
+    found = third_party.load(name)
+    if isinstance(found, LeftOut):
+        return found
+    args = third_party.arguments(found, listed.args)
+    return args if isinstance(args, LeftOut) else Active(name, listed.weight, found, args, foreign=True)
 
 
 def _weights(settings: Settings) -> dict[str, int]:

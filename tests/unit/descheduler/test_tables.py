@@ -31,6 +31,7 @@ def node(name: str, before: float | None, after: float | None) -> dict[str, Any]
 SUMMARY: dict[str, Any] = {
     "complete": True,
     "assumed": [],
+    "leftOut": [],
     "proposals": 5,
     "moves": 2,
     "refusals": 2,
@@ -45,7 +46,7 @@ PLAN: dict[str, Any] = {
     "nodes": [node("a", 90.0, 61.2), node("b", 10.0, 30.0), node("odd", None, None)],
     "summary": SUMMARY,
 }
-NOTHING = {
+NOTHING: dict[str, Any] = {
     "moves": [],
     "refusals": [],
     "nodes": [node(f"node-{number:02}", 50.0, 50.0) for number in range(tables.SHOWN_NODES + 5)],
@@ -56,6 +57,7 @@ LIMITED = {
     "moves": PLAN["moves"][:1],
     "summary": {**SUMMARY, "moves": 1, "limitedBy": reasons("LIMIT_TOTAL")[0], "assumed": ["nodes: a; assumed: b"]},
 }
+LEFT_OUT = [{"strategy": "Mine", "why": "it failed: KeyError at mine.py:7"}]
 DEFAULT = {"value": "prefer", "level": "settings", "on": "the settings", "key": "placement.spot"}
 BATCH = {"value": "batch", "level": "namespace", "on": "namespace shop", "key": "x/tier"}
 MIX = {"value": 70, "level": "workload", "on": "Deployment shop/web", "key": "x/spot-percentage"}
@@ -81,6 +83,7 @@ POD: dict[str, Any] = {
     ],
     "mistakes": [],
     "assumed": [],
+    "leftOut": [],
 }
 MISREAD = [{"on": "Deployment shop/web", "text": "spot: 'no' is not accepted, use 'prefer' or 'avoid'"}]
 
@@ -88,6 +91,9 @@ PAGES = {
     "plan": tables.of_plan(PLAN, verbose=False),
     "plan-verbose": tables.of_plan(PLAN, verbose=True),
     "plan-nothing": tables.of_plan(NOTHING, verbose=False),
+    "plan-left-out": tables.of_plan(
+        {**NOTHING, "summary": {**NOTHING["summary"], "leftOut": LEFT_OUT}}, verbose=False
+    ),
     "plan-limited": tables.of_plan(LIMITED, verbose=False),
     "explain-refused": tables.of_pod(POD),
     "explain-moved": tables.of_pod({**POD, "mistakes": MISREAD, "plan": {"decision": "move", **move("web-1", "b")}}),

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,6 +20,7 @@ from descheduler.plan import Plan
 from descheduler.proposal import Refusal
 from descheduler.reasons import Code, Reason
 from descheduler.requests import Said
+from descheduler.strategies.third_party import LeftOut
 from descheduler.summary import Summary
 from descheduler.telling import Teller
 from telemetry.catalogue import Log
@@ -46,7 +47,7 @@ class Desk:
 
     def __post_init__(self) -> None:
         log = Logger(self.lines.append, now=lambda: NOW, strict=True, level=self.level)
-        self.teller = Teller(self, self.meter, log)
+        self.teller = Teller(self, self.meter, log, settings=Subject("v1", "ConfigMap", "spotshift", "system"))
 
     def told(self, event: Log, *fields: str) -> list[tuple[Any, ...]]:
         """Lines of one kind, by some of their fields."""
@@ -82,6 +83,18 @@ def test_a_refusal_that_is_told_has_its_line() -> None:
 
 
 EMPTY = Plan((), (), (), Summary.of((), (), (), proposals=0, limited=None))
+
+
+def test_a_strategy_that_is_left_out_is_told_once_as_long_as_it_stands() -> None:
+    desk = Desk()
+    for whys in (["it failed"], ["it failed"], ["it failed", "another cause"], [], ["it failed"]):
+        left_out = tuple(LeftOut("Mine", why) for why in whys)
+        desk.teller.planned(replace(EMPTY, left_out=left_out), 0.0, NOW)
+    told = ["it failed", "another cause", "it failed"]
+    assert desk.told(Log.STRATEGY_LEFT_OUT, "strategy", "detail") == [("Mine", why) for why in told]
+    assert desk.events == [("StrategyLeftOut", "ConfigMap/spotshift", f"Mine: {why}") for why in told]
+
+
 PASSES: dict[str, tuple[int, bool, list[tuple[str, int]]]] = {
     "one that finds nothing": (logging.INFO, False, []),
     "one that finds something": (logging.INFO, True, [("PASS_FINISHED", 1)]),
