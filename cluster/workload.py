@@ -150,12 +150,19 @@ class JobSpec(Part, frozen=True):
     suspend: bool = False
 
 
+class UncountedTerminatedPods(Part, frozen=True):
+    """UIDs of pods that have ended and are not in the counts yet."""
+
+    failed: tuple[str, ...] = ()
+
+
 class JobStatus(Part, frozen=True):
     """How far it got."""
 
     active: int = 0
     succeeded: int = 0
     failed: int = 0
+    uncounted_terminated_pods: UncountedTerminatedPods = UncountedTerminatedPods()
     conditions: tuple[Condition, ...] = ()
     completion_time: datetime | None = None
 

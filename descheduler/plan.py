@@ -15,7 +15,7 @@ from typing import Final
 
 from cluster.objects import Pod
 from descheduler import guards, memory, preemption, strategies
-from descheduler.guards import Context
+from descheduler.guards import Context, jobs
 from descheduler.guards.case import Case
 from descheduler.ledger import Ledger
 from descheduler.migration import modes
@@ -250,6 +250,8 @@ class _Planner:
     ) -> None:
         pod = proposal.pod
         ledger.book(pod, target, mode)
+        for lost in (pod, *victims):
+            jobs.book(lost, self._opened().context)
         self._planned.add(pod.metadata.key)
         self._refused.pop((pod.metadata.key, active.name), None)
         self.moves.append(
@@ -282,6 +284,7 @@ class _Planner:
             for move in self._begun:
                 ledger.picture.take(move.pod)
                 ledger.book(move.pod, move.target, move.mode)
+                jobs.book(move.pod, context)
             self._desk = _Desk(ledger, context, Search(ledger, context))
         return self._desk
 

@@ -22,6 +22,8 @@ MIRROR_POD: Final = "kubernetes.io/config.mirror"
 DEPLOYMENT_REVISION: Final = "deployment.kubernetes.io/revision"
 CONTROLLER_REVISION_HASH: Final = "controller-revision-hash"
 POD_INDEX: Final = "apps.kubernetes.io/pod-index"
+JOB_COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+JOB_TRACKING: Final = "batch.kubernetes.io/job-tracking"
 JOB_INDEX_FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-failure-count"
 UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"
 

@@ -77,6 +77,13 @@ class Context:
         """For the guards: the first two nodes that a spec selects, by identity of the spec; filled likewise."""
         return {}
 
+    @cached_property
+    def leaving(self) -> dict[tuple[str, str], dict[str, Pod]]:
+        """For the guards: pods that Jobs are about to lose, by namespace and UID of the Job, and by their own UID;
+        filled likewise, and by the planner with what it moves.
+        """
+        return {}
+
     def says(self, found: Metadata) -> bool:
         """Whether an object says anything about its pods; most do not."""
         return self.keys.rescheduling in found.labels or not self.words.isdisjoint(found.annotations)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from cluster.objects import Job, OwnerReference
+from cluster.objects import Job, OwnerReference, Pod
 from cluster.workload import FailureRule, OnExitCodes
 from descheduler import signs
-from descheduler.guards.case import Case
+from descheduler.guards.case import Case, Context
 from policy import durations, keys, signals, values
 from policy.signal_table import Kind
 
@@ -82,23 +82,67 @@ def _runner(case: Case) -> OwnerReference | None:
     return owner if owner.kind == "Job" or case.pod.spec.restart_policy != "Always" else None
 
 
+def book(pod: Pod, context: Context) -> None:
+    """The plan of this context takes the pod: one failure more for its Job, which does not know of it yet."""
+    owner = pod.metadata.controller
+    if owner is not None and owner.kind == "Job":
+        _leaving(owner.uid, pod.metadata.namespace, context)[pod.metadata.uid] = pod
+
+
 def _failure(found: Job, case: Case) -> str | None:
     rule = _first(found)
     name = found.metadata.name
-    if rule is not None and rule.action == "Ignore":
-        return None
+    if case.pod.metadata.deletion_timestamp is not None or (rule is not None and rule.action == "Ignore"):
+        return None  # told to stop already: what that costs its Job is decided
     if rule is not None and rule.action in {"FailJob", "FailIndex"}:
         return f"podFailurePolicy of Job {name} answers the loss of a pod with {rule.action}"
+    known = _leaving(found.metadata.uid, found.metadata.namespace, case.context)
+    others = {uid: it for uid, it in known.items() if uid != case.pod.metadata.uid}
     per_index = found.spec.backoff_limit_per_index
     if per_index is not None:
-        failed = _failures_of_index(case)
-        return _used_up(failed, f"backoffLimitPerIndex {per_index} of Job {name}", per_index)
-    limit = found.spec.backoff_limit
-    return _used_up(found.status.failed, f"backoffLimit {limit} of Job {name}", limit)
+        coming = sum(_index(it) == _index(case.pod) for it in others.values())
+        limit_text = f"backoffLimitPerIndex {per_index} of Job {name}"
+        return _used_up(_failures_of_index(case), coming, limit_text, per_index)
+    limit, status = found.spec.backoff_limit, found.status
+    coming = len(others.keys() | set(status.uncounted_terminated_pods.failed))
+    return _used_up(status.failed, coming, f"backoffLimit {limit} of Job {name}", limit)
 
 
-def _used_up(failed: int, limit_text: str, limit: int) -> str | None:
-    return f"{limit_text} is used up by {failed} failed pods" if failed >= limit else None
+def _used_up(failed: int, coming: int, limit_text: str, limit: int) -> str | None:
+    if failed + coming < limit:
+        return None
+    told = f"{limit_text} is used up by {failed} failed pods"
+    return f"{told} and {coming} that are about to be lost" if coming else told
+
+
+def _leaving(job_uid: str, namespace: str, context: Context) -> dict[str, Pod]:
+    """Pods that the Job is about to lose, by UID: those that are moved, and those that were told to stop. The Job
+    controller takes its finalizer off a pod when it has counted it; such a pod is none of these any more.
+    """
+    known = context.leaving.get((namespace, job_uid))
+    if known is None:
+        running = context.state.by_owner.get(job_uid, {}).values()
+        ended = (it for it in context.state.ended.values() if _is_of(job_uid, it))
+        own = (it for it in (*running, *ended) if it.metadata.namespace == namespace)
+        known = {it.metadata.uid: it for it in own if _is_leaving(it, context)}
+        context.leaving[namespace, job_uid] = known
+    return known
+
+
+def _is_of(job_uid: str, pod: Pod) -> bool:
+    owner = pod.metadata.controller
+    return owner is not None and owner.uid == job_uid
+
+
+def _is_leaving(pod: Pod, context: Context) -> bool:
+    if pod.terminal or pod.metadata.deletion_timestamp is not None:
+        return keys.JOB_TRACKING in pod.metadata.finalizers
+    moves = context.state.moving.by_pod.get(pod.metadata.key, ())
+    return any(it.spec.pod_ref.uid in {"", pod.metadata.uid} for it in moves)
+
+
+def _index(pod: Pod) -> str | None:
+    return pod.metadata.annotations.get(keys.JOB_COMPLETION_INDEX)
 
 
 def _failures_of_index(case: Case) -> int:

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from descheduler.proposal import Urgency
+from descheduler import plan
+from descheduler.proposal import Move, Urgency
+from descheduler.reasons import Code
 from policy import keys
 from policy.settings import Settings
 from policy.settings_strategies import NodeMaintenance, Strategies
@@ -152,3 +154,105 @@ def test_an_index_has_retries_of_its_own(failures: str, says: str | None) -> Non
 def test_a_step_of_a_workflow_counts_as_a_job() -> None:
     step = pod("step", of=build.owner("Workflow", "build", "shop"), spec={"restartPolicy": "OnFailure"})
     Given(pod=step, voluntary="JOB", maintenance="JOB JOB_WOULD_FAIL", says="Workflow build").check()
+
+
+# ---- several pods of one Job
+
+DRAINED = cordoned(61 * MINUTES)
+DRAINING = Settings(enabled_strategies=("NodeMaintenance",))
+STAYING = {Code.JOB_WOULD_FAIL, Code.ALREADY_MIGRATING, Code.TERMINATING}
+TRACKED = "batch.kubernetes.io/job-tracking"
+
+
+def worker(name: str, on: str = "a", *, index: str = "", metadata: Any = None, **more: Any) -> Any:
+    notes = {keys.JOB_COMPLETION_INDEX: index} if index else {}
+    meta = {"finalizers": [TRACKED], "annotations": notes, **(metadata or {})}
+    owner = build.owner("Job", "work", "shop")
+    return pod(name, on=on, of=owner, metadata=meta, spec={"restartPolicy": "Never"}, **more)
+
+
+def gone(name: str, *, counted: bool = False, **more: Any) -> Any:
+    """One that was told to stop; the Job controller takes its finalizer when it has counted it."""
+    meta = {"deletionTimestamp": stamp(MINUTES), "finalizers": [] if counted else [TRACKED]}
+    return worker(name, metadata=meta, **more)
+
+
+def move(name: str, phase: str = "InProgress") -> Any:
+    return build.thing(
+        "PodMigration", f"move-{name}", "shop", spec={"podRef": {"name": name}}, status={"phase": phase}
+    )
+
+
+def moved(*objects: Any, begun: tuple[Move, ...] = ()) -> list[str]:
+    """Names of the pods that a plan moves off the drained node; what stays is told that it would cost the Job."""
+    made = plan.make(build.state(DRAINED, build.node("b"), *objects, settings=DRAINING), DRAINING, NOW, begun=begun)
+    for refusal in made.refusals:
+        assert {it.code for it in refusal.reasons} & STAYING, refusal
+    return sorted(it.pod.metadata.name for it in made.moves)
+
+
+SIX = tuple(worker(f"work-{number}") for number in range(6))
+TWO_RETRIES = {"backoffLimit": 2}
+SEVERAL = {
+    "as many as retries": ((job(spec=TWO_RETRIES), *SIX), 2),
+    "less those used": ((job(spec=TWO_RETRIES, status={"failed": 1}), *SIX), 1),
+    "disruptions ignored": ((job(spec={**NONE_LEFT, **rules(on_disruption("Ignore"))}), *SIX), 6),
+    "one is moving": ((job(spec=TWO_RETRIES), *SIX, move("work-0")), 1),
+    "the move of one has ended": ((job(spec=TWO_RETRIES), *SIX, move("work-0", "Failed")), 2),
+    "one is being deleted": ((job(spec=TWO_RETRIES), *SIX[1:], gone("work-0")), 1),
+    "its move is under way, too": ((job(spec=TWO_RETRIES), *SIX[1:], gone("work-0"), move("work-0")), 1),
+    "it is counted": ((job(spec=TWO_RETRIES, status={"failed": 1}), *SIX[1:], gone("work-0", counted=True)), 1),
+    "it is about to be counted": (
+        (
+            job(spec=TWO_RETRIES, status={"uncountedTerminatedPods": {"failed": [gone("work-0").metadata.uid]}}),
+            *SIX[1:],
+            gone("work-0"),
+        ),
+        1,
+    ),
+    "one that is gone is about to be counted": (
+        (job(spec=TWO_RETRIES, status={"uncountedTerminatedPods": {"failed": ["u"]}}), *SIX),
+        1,
+    ),
+    "the like in another namespace": (
+        (job(spec=TWO_RETRIES), *SIX, gone("work-0", namespace="else")),
+        2,
+    ),
+    "one of another Job": (
+        (job(spec=TWO_RETRIES), *SIX, pod("other", metadata={"deletionTimestamp": stamp(MINUTES)})),
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize(("objects", "moves"), SEVERAL.values(), ids=SEVERAL.keys())
+def test_pods_of_one_job_share_its_retries(objects: tuple[Any, ...], moves: int) -> None:
+    assert len(moved(*objects)) == moves
+
+
+def test_moves_that_are_being_written_down_count() -> None:
+    objects = (job(spec=TWO_RETRIES), *SIX)
+    made = plan.make(build.state(DRAINED, build.node("b"), *objects, settings=DRAINING), DRAINING, NOW)
+    assert [it.pod.metadata.name for it in made.moves] == ["work-0", "work-1"]
+    assert moved(*objects, begun=made.moves[:1]) == ["work-1"]
+    assert moved(*objects, begun=made.moves) == []
+
+
+def test_each_index_has_retries_of_its_own_for_all_of_its_pods() -> None:
+    limited = job(spec={"backoffLimitPerIndex": 1})
+    assert len(moved(limited, *(worker(f"work-{it}", index=str(it)) for it in range(4)))) == 4
+    again = [worker("work-0", index="0"), worker("work-1", index="1"), gone("work-0-old", index="0")]
+    assert moved(limited, *again) == ["work-1"]
+    assert len(moved(limited, worker("odd-0"), worker("odd-1"))) == 1, "they do not say which index they are of"
+
+
+def test_a_pod_that_is_told_to_stop_has_nothing_more_to_lose() -> None:
+    """The machine asks about it until it is gone, and its own failure may be counted by then."""
+    given = Given(
+        pod=gone("work-1", counted=True),
+        also=(DRAINED, job(spec={"backoffLimit": 1}, status={"failed": 1})),
+        voluntary="TERMINATING JOB",
+        maintenance="TERMINATING",
+        interruption="TERMINATING",
+    )
+    given.check()
