@@ -89,7 +89,7 @@ class Code(StrEnum):
     NO_IMPROVEMENT = "NO_IMPROVEMENT"
     """Every node that could take it would be no better off than its own."""
     METRICS_STALE = "METRICS_STALE"
-    """The measurements are too old to act on."""
+    """The measurements are too old to act on, or some are from before the last move."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,8 @@ OF_CODES: Final[Mapping[StrEnum, str]] = {
     Code.LIMIT_WORKLOAD: "Wait for the moves of its workload, or set `limits.perWorkload`.",
     Code.NO_IMPROVEMENT: "Nothing: it is well placed. `limits.minimumImprovement` says what is worth a restart.",
     Code.METRICS_STALE: (
-        "Mend the metrics server, or the Prometheus at `strategies.ResourceOptimization.prometheusURL`, or set "
+        "After a move wait a minute or two. Else mend the metrics server, or the Prometheus at "
+        "`strategies.ResourceOptimization.prometheusURL`, or set "
         "`strategies.ResourceOptimization.source: requests`."
     ),
 }

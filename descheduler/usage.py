@@ -29,6 +29,9 @@ class Usage(Protocol):
     def age(self, name: str, now: datetime) -> timedelta | None:
         """How old the newest measurement of a node is; None if there is none."""
 
+    def since(self, name: str) -> datetime | None:
+        """When the oldest of the measurements was taken that are averaged for a node; None if there is none."""
+
     def node(self, name: str) -> Measured | None:
         """What a node uses."""
 
@@ -38,8 +41,16 @@ class Usage(Protocol):
 
 @dataclass(slots=True)
 class _Series:
-    at: datetime | None = None
+    times: deque[datetime] = field(default_factory=lambda: deque(maxlen=SAMPLES))
     values: deque[Measured] = field(default_factory=lambda: deque(maxlen=SAMPLES))
+
+    @property
+    def at(self) -> datetime | None:
+        return self.times[-1] if self.times else None
+
+    def add(self, at: datetime, value: Measured) -> None:
+        self.times.append(at)
+        self.values.append(value)
 
     def mean(self) -> Measured | None:
         if not self.values:
@@ -60,6 +71,11 @@ class Samples:
         found = self._nodes.get(name)
         return None if found is None or found.at is None else now - found.at
 
+    def since(self, name: str) -> datetime | None:
+        """When the oldest measurement in the mean was taken."""
+        found = self._nodes.get(name)
+        return found.times[0] if found is not None and found.times else None
+
     def node(self, name: str) -> Measured | None:
         """The mean over the last measurements."""
         found = self._nodes.get(name)
@@ -76,8 +92,7 @@ class Samples:
         for name, item in seen.items():
             series = self._nodes[name]
             if item.timestamp is not None and (series.at is None or item.timestamp > series.at):
-                series.at = item.timestamp
-                series.values.append(measured(item.usage))
+                series.add(item.timestamp, measured(item.usage))
 
     def set_pods(self, metrics: Iterable[PodMetrics]) -> None:
         """What pods used last, in place of what was known."""

@@ -3,19 +3,23 @@
 Measurements are averaged over several samples. A node without a fresh one is left alone: its pods are told
 METRICS_STALE instead of being moved on a guess. Where nobody measures, requests stand in for usage, unless the
 settings ask for measurements; then pods of nodes with too much requested are told METRICS_STALE.
+
+The mean trails what moves have changed: a node that was just relieved still looks too full, and one that has just
+taken a pod still looks empty. So both rest, whoever moved the pod, until all of the mean was measured since.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
 
-from cluster.objects import Pod
-from descheduler import demand, places
+from cluster.objects import Pod, PodMigration
+from descheduler import demand, memory, places
+from descheduler.moving import OPEN
 from descheduler.node_state import NodeState
 from descheduler.picture import Picture
 from descheduler.proposal import Proposal, Urgency
@@ -65,6 +69,8 @@ class Gauge:
 
     args: Args
     now: datetime
+    changed: Mapping[str, datetime] = field(default_factory=dict)
+    """By node: when the last pod was moved off it or onto it; now if that has not ended."""
 
     def shares(self, picture: Picture, name: str) -> tuple[float, float]:
         """Cpu and memory of a node, without the pods that leave and with those that come."""
@@ -89,6 +95,14 @@ class Gauge:
     def measured(self, name: str) -> bool:
         """Whether a node was ever measured; requests stand for the usage of others."""
         return self.args.usage is not None and self.args.usage.node(name) is not None
+
+    def settled(self, name: str) -> bool:
+        """Whether the mean of a node shows what moves have left there. Requests do so at once."""
+        at = self.changed.get(name)
+        if at is None or self.args.usage is None:
+            return True
+        since = self.args.usage.since(name)
+        return since is not None and since > at
 
     def node(self, node: NodeState) -> Measured:
         """What a node uses."""
@@ -137,6 +151,9 @@ class Relief:
         """A target is measured too, and stays below with the pod on it."""
         if not self.gauge.fresh(node):
             return Reason(Code.METRICS_STALE, f"the usage of node {node} is not known well enough to send pods there")
+        if not self.gauge.settled(node):
+            text = f"the mean of what node {node} uses was measured in part before the last move onto it or off it"
+            return Reason(Code.METRICS_STALE, text, routine=True)
         state = picture.state.nodes
         cpu, memory = self.gauge.shares(picture, node)
         more = _shares(self.gauge.pod(pod, state.get(pod.node_name)), state[node])
@@ -177,6 +194,8 @@ def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal
         excess = max(cpu - args.cpu_threshold, memory - args.memory_threshold)
         if excess > 0:
             over.append((-excess, node.name, cpu, memory))
+    if over and args.usage is not None:
+        gauge = Gauge(args, now, _changed(state, now))
     for _, name, cpu, memory in sorted(over):
         yield from _relieve(state.nodes[name], cpu, memory, gauge)
 
@@ -190,6 +209,9 @@ def _relieve(node: NodeState, cpu: float, memory: float, gauge: Gauge) -> Iterat
         told = "but the last measurement is older than maxAge allows" if measured else "and nobody measures its usage"
         stale = Reason(Code.METRICS_STALE, f"{why}, {told}")
         aim: Relief | Unknown = Unknown(stale)
+    elif not gauge.settled(node.name):
+        text = f"{why}, but that was measured in part before the last move off it or onto it"
+        aim = Unknown(Reason(Code.METRICS_STALE, text, routine=True))
     else:
         too_full = Reason(Code.NO_IMPROVEMENT, f"{why}; every node that could take it would be as full")
         aim = Relief(node.name, gauge, args.cpu_threshold * RELIEF, args.memory_threshold * RELIEF, too_full)
@@ -201,6 +223,30 @@ def _relieve(node: NodeState, cpu: float, memory: float, gauge: Gauge) -> Iterat
 
     for pod in sorted(node.pods.values(), key=rank):
         yield Proposal(pod, Urgency.VOLUNTARY, why, aim)
+
+
+def _changed(state: ClusterState, now: datetime) -> Mapping[str, datetime]:
+    """By node: when a move last changed what is used there."""
+    found: dict[str, datetime] = {}
+    for migration in state.migrations.values():
+        status, at = migration.status, _changed_at(migration, state, now)
+        if at is None or status.resolved is None:
+            continue
+        landed = status.replacement.node if status.replacement is not None else ""
+        for name in (status.resolved.source_node, landed or status.resolved.target_node):
+            found[name] = max(at, found.get(name, at))
+    return found
+
+
+def _changed_at(migration: PodMigration, state: ClusterState, now: datetime) -> datetime | None:
+    """None: the pod is where it was. Of one that is about to leave, the picture knows."""
+    status, ref = migration.status, migration.spec.pod_ref
+    if status.phase in OPEN:
+        pod = state.pods.get((migration.metadata.namespace, ref.name))
+        gone = pod is None or (ref.uid and ref.uid != pod.metadata.uid)
+        return now if gone or status.replacement is not None else None
+    went = status.phase == "Completed" or status.step in memory.PAST_EVICTION
+    return memory.ended(migration) if went else None
 
 
 def _shares(used: Measured, node: NodeState) -> tuple[float, float]:

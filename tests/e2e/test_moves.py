@@ -212,7 +212,7 @@ def test_a_node_that_is_used_too_much_is_relieved(product: ControlPlane, kube: A
     cordon(kube, but=NODES[2], cordoned=False)
     eventually(
         lambda: on_nodes(kube.list("pods", "used"))[NODES[2]],
-        until=lambda count: count <= 2,
+        until=lambda count: count <= 3,  # 75 %; one or two go, as much as the mean held by then
         timeout=PATIENCE_SECONDS,
         what="relief",
     )
