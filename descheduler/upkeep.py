@@ -125,9 +125,11 @@ class Upkeep:
 
     def resign(self) -> None:
         """No longer the leader. What is answered to requests made until now may have been undone by others before it
-        is taken in, and must not be believed then.
+        is taken in, and must not be believed then. How far drains are is for the next one to say: our last numbers
+        would stand beside theirs for as long as this process lives.
         """
         self._term += 1
+        self._measure(())
 
     def _is_as_seen(self, state: ClusterState, plan: Plan | None) -> bool:
         """Whether the last look saw the same; answers that came meanwhile ask for another by themselves."""

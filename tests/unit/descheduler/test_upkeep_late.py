@@ -8,14 +8,19 @@ import pytest
 from cluster import errors
 from descheduler.requests import Request, Verb
 from descheduler.upkeep import Surroundings, Upkeep
+from policy import keys
+from policy.drain_status import Stage
 from policy.settings import Settings
 from telemetry.logs import Logger
 from telemetry.meter import Meter
+from telemetry.metrics import Metric
 from tests.unit.descheduler import build
 from tests.unit.descheduler.scenes import NOW
 from tests.unit.descheduler.test_loop import Desk
 from tests.unit.descheduler.test_temporary_budget import NAME, migration, ours, workload
 from tests.unit.descheduler.test_upkeep import Later, Recorded
+
+KEYS = keys.under()
 
 
 class Cluster:
@@ -23,7 +28,7 @@ class Cluster:
 
     def __init__(self) -> None:
         self.state = build.state(build.node("a"), *workload(), migration())
-        self.pool = Later()
+        self.pool, self.meter = Later(), Meter(strict=True)
         self.budget: Any = None
         self.made = 0
         self.sent: list[Verb] = []
@@ -36,7 +41,7 @@ class Cluster:
                 pool=self.pool,
                 wake=lambda: None,
                 recorder=Recorded(),
-                meter=Meter(strict=True),
+                meter=self.meter,
                 log=Logger(lambda _line: None, now=lambda: NOW, strict=True),
             ),
         )
@@ -92,6 +97,26 @@ def test_the_loop_tells_of_a_lease_that_was_lost() -> None:
         desk.loop.turn(desk.state)
     cluster.pool.work()
     assert cluster.sent == [Verb.CREATE]
+
+
+def drains(cluster: Cluster) -> dict[str, float]:
+    found = {stage.value: cluster.meter.read(Metric.NODES_DRAINING, stage=stage.value) for stage in Stage}
+    return {**found, "pods": cluster.meter.read(Metric.DRAIN_PODS)}
+
+
+def test_a_lease_that_was_lost_takes_the_numbers_of_drains_with_it() -> None:
+    """Whoever leads next counts the same nodes; old numbers beside theirs look like a drain that stands still."""
+    cluster = Cluster()
+    for name in ("b", "c"):
+        cluster.state.apply(None, build.node(name, labels={KEYS.maintenance: "true"}))
+        cluster.state.apply(None, build.pod(f"web-{name}", on=name, of=build.owner("ReplicaSet", "web")))
+    cluster.state.apply(None, build.node("empty", labels={KEYS.maintenance: "true"}))
+    desk = Desk(cluster.state, upkeep=cluster.upkeep)
+    desk.loop.turn(desk.state)
+    assert drains(cluster) == {"waiting": 1, "draining": 1, "drained": 1, "pods": 2}
+    desk.leading = False
+    desk.loop.turn(desk.state)
+    assert set(drains(cluster).values()) == {0}
 
 
 def test_an_answer_in_the_same_term_is() -> None:
