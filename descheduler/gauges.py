@@ -46,6 +46,7 @@ def read(state: ClusterState, plan: Plan, settings: Settings, now: datetime) -> 
     yield Reading(Metric.REPLACEMENTS_AWAITED, awaited)
     yield Reading(Metric.WORKLOADS_RESTING, len(memory.cooldowns(state.migrations.values(), settings, now)))
     yield Reading(Metric.IMBALANCE, _imbalance(plan))
+    yield Reading(Metric.RESCHEDULING_INTERVAL, settings.rescheduling_interval.total_seconds())
     context = Context(state, settings, keys.under(settings.label_prefix), now, cooldowns={})
     mixed = list(mixes.find(context))
     yield Reading(Metric.MIX_WORKLOADS, len(mixed))
@@ -68,6 +69,7 @@ def none() -> Iterator[Reading]:
         Metric.REPLACEMENTS_AWAITED,
         Metric.WORKLOADS_RESTING,
         Metric.IMBALANCE,
+        Metric.RESCHEDULING_INTERVAL,
         Metric.STUCK_PODS,
         Metric.MIX_WORKLOADS,
         Metric.MIX_DRIFT,

@@ -116,6 +116,7 @@ class Metric(enum.Enum):
     PASS_SECONDS = _timing("pass_seconds", FAST, "Duration of a reconcile pass.")
     PASSES_FAILED = _counter("passes_failed_total", "Reconcile passes that ended with an error.")
     LAST_GOOD_PASS_TIMESTAMP = _gauge("last_good_pass_timestamp_seconds", "Unix time of the last pass that ended well.")
+    RESCHEDULING_INTERVAL = _gauge("rescheduling_interval_seconds", "Longest pause between two passes by the settings in force; 0 where no plans are made.")
     PROPOSALS = _counter("proposals_total", "Moves that strategies asked for.", strategy="strategy")
     REFUSALS = _counter("refusals_total", "Proposals that guards or the planner refused.", strategy="strategy", reason="reason")
     MIGRATIONS = _counter("migrations_total", "Migrations that ended.", strategy="strategy", mode="mode", outcome="outcome")

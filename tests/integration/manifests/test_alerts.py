@@ -82,8 +82,10 @@ CASES = {
         {
             'spotshift_leader{instance="a"}': "1x60",
             'spotshift_last_good_pass_timestamp_seconds{instance="a"}': "60x60",
+            'spotshift_rescheduling_interval_seconds{instance="a"}': "30x60",
             'spotshift_last_good_pass_timestamp_seconds{instance="certs"}': "0+60x60",
             'spotshift_leader{instance="certs"}': "0x60",
+            'spotshift_rescheduling_interval_seconds{instance="certs"}': "0x60",
         },
         20,
         labels={"instance": "a"},
@@ -93,11 +95,33 @@ CASES = {
         {
             'spotshift_leader{instance="a"}': "1x60",
             'spotshift_last_good_pass_timestamp_seconds{instance="a"}': "0+60x60",
+            'spotshift_rescheduling_interval_seconds{instance="a"}': "30x60",
             'spotshift_leader{instance="b"}': "0x60",
             'spotshift_last_good_pass_timestamp_seconds{instance="b"}': "60x60",
+            'spotshift_rescheduling_interval_seconds{instance="b"}': "0x60",
         },
         20,
         fires=False,
+    ),
+    "a plan as old as a long interval": Case(
+        "SpotshiftPlanStale",
+        {
+            'spotshift_leader{instance="a"}': "1x60",
+            'spotshift_last_good_pass_timestamp_seconds{instance="a"}': "60x60",
+            'spotshift_rescheduling_interval_seconds{instance="a"}': "1200x60",
+        },
+        20,
+        fires=False,
+    ),
+    "a plan older than three long intervals": Case(
+        "SpotshiftPlanStale",
+        {
+            'spotshift_leader{instance="a"}': "1x90",
+            'spotshift_last_good_pass_timestamp_seconds{instance="a"}': "60x90",
+            'spotshift_rescheduling_interval_seconds{instance="a"}': "1200x90",
+        },
+        70,
+        labels={"instance": "a"},
     ),
     "moves that do not end": Case(
         "SpotshiftMigrationsStuck",

@@ -296,6 +296,7 @@ def test_gauges() -> None:
         (Metric.REPLACEMENTS_AWAITED,): 1,
         (Metric.WORKLOADS_RESTING,): 1,
         (Metric.IMBALANCE,): 1,
+        (Metric.RESCHEDULING_INTERVAL,): 30,
     }
     assert {(it.metric, *it.labels.values()) for it in gauges.none()} == set(found), "the same series"
 
