@@ -44,7 +44,10 @@ class InForce:
     source: str
     """Where they come from, for people."""
     mistakes: tuple[str, ...] = ()
-    """What is wrong with them; then the defaults stand in, and a running process keeps the last good ones."""
+    """What is wrong with them; then the defaults stand in, under the prefix that they ask for, and a running process
+    keeps the last good ones."""
+    unsure: str = ""
+    """Why they do not tell under which prefix our keys are; then nothing may be written under one."""
     stopped: str = ""
     """Where the emergency stop stands, if it is set."""
     unknown: str = ""
@@ -95,13 +98,22 @@ def settings(client: Client, namespace: str, file: Path | None = None) -> InForc
         return InForce(Settings(), f"the defaults, for there is no {where}", absent=where)
     except errors.Forbidden as denied:
         return InForce(Settings(), "the defaults", unknown=f"{where} cannot be read: {denied.message}")
+    text = found.data.get(names.SETTINGS_KEY, "")
     try:
-        read = settings_load.load(found.data.get(names.SETTINGS_KEY, ""))
+        read = settings_load.load(text)
     except InvalidSettings as invalid:
-        return InForce(
-            Settings(), where, mistakes=tuple(map(str, invalid.mistakes)), stopped=_stop(found, Settings())
-        )
+        stand_in, unsure = _standing_in(text)
+        wrong = tuple(map(str, invalid.mistakes))
+        return InForce(stand_in, where, mistakes=wrong, unsure=unsure, stopped=_stop(found, stand_in))
     return InForce(read, where, stopped=_stop(found, read))
+
+
+def _standing_in(text: str) -> tuple[Settings, str]:
+    """What to go by, and why our keys are not known by it."""
+    try:
+        return settings_load.standing_in(text), ""
+    except InvalidSettings as unsure:
+        return Settings(), str(unsure)
 
 
 def _stop(found: ConfigMap, read: Settings) -> str:

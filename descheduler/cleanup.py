@@ -25,7 +25,7 @@ from cluster.resources import CONFIGMAPS
 from cluster.runtime import Runtime
 from descheduler import clearing, removal, run
 from descheduler.clearing import Cleanup
-from policy import settings_load
+from policy import names, settings_load
 from policy.mistakes import InvalidSettings
 from policy.settings import Mode, Settings
 from telemetry import logs
@@ -47,6 +47,9 @@ def main(options: argparse.Namespace) -> int:
         cleanup = Cleanup(client, options.namespace, settings, _tell)
         _tell(f"cluster {connection.server}")
         return _preview(cleanup) if options.dry_run else _clean(cleanup, options)
+    except InvalidSettings as unsure:
+        where = f"ConfigMap {options.namespace}/{run.CONFIG_MAP}"
+        return _failed(f"{where}: {unsure}; by it our marks are found: mend it and run this again")
     except errors.Unreachable as gone:
         return _failed(f"the cluster at {connection.server} does not answer: {gone.message}")
     except errors.ApiError as refused:
@@ -105,15 +108,20 @@ def _standing_in(options: argparse.Namespace, settings: Settings) -> Iterator[No
 
 
 def _settings(client: Client, namespace: str) -> Settings:
-    """As they are in the cluster; what cannot be read is no reason to leave marks behind."""
+    """As they are in the cluster; mistakes are no reason to leave marks behind, unless they do not tell under which
+    prefix these are: then raises InvalidSettings.
+    """
     try:
         found: dict[str, Any] = client.get(CONFIGMAPS, run.CONFIG_MAP, namespace=namespace)
-        return settings_load.load((found.get("data") or {}).get("settings.yaml", ""))
     except errors.NotFound:
         return Settings()
+    text = (found.get("data") or {}).get(names.SETTINGS_KEY, "")
+    try:
+        return settings_load.load(text)
     except InvalidSettings as invalid:
-        _tell(f"the settings have {len(invalid.mistakes)} mistakes; defaults are used")
-        return Settings()
+        stand_in = settings_load.standing_in(text)
+        _tell(f"the settings have {len(invalid.mistakes)} mistakes; defaults are used, under {stand_in.label_prefix}")
+        return stand_in
 
 
 def _tell(line: str) -> None:

@@ -1,8 +1,9 @@
 """A settings document to `Settings`, or all its mistakes at once; and back to YAML."""
 
+import re
 from typing import Any, Final
 
-from policy import convert, documents, names, settings_rules
+from policy import convert, documents, keys, names, settings_rules
 from policy.documents import Plain
 from policy.mistakes import InvalidSettings, Mistake, at, did_you_mean
 from policy.settings import API_VERSION, KIND, Settings
@@ -17,6 +18,9 @@ TAKEN_OUT: Final = (
     "-o go-template='{{index .data \"" + names.SETTINGS_KEY + "\"}}' prints it"
 )
 _ENVELOPE: Final = ("apiVersion", "kind")
+_PREFIX: Final = "labelPrefix"
+_SAID: Final = re.compile(rf"^[^#\n]*{_PREFIX}", re.MULTILINE)
+"""In a text that cannot be read as settings: whether it says something of the prefix, comments aside."""
 
 
 def load(text: str) -> Settings:
@@ -33,6 +37,24 @@ def load(text: str) -> Settings:
     if mistakes or settings is None:
         raise InvalidSettings(mistakes)
     return settings
+
+
+def standing_in(text: str) -> Settings:
+    """The defaults under the prefix that a document with mistakes asks for, by which our marks are found whatever
+    else is wrong with it. Raises `InvalidSettings` where that cannot be told: nobody may mark or sweep by a guess.
+    """
+    document, malformed = documents.read(text)
+    mistakes = list(malformed)
+    path, body = _body(document, mistakes)
+    wrong = [it for it in mistakes if it.path == at(path, _PREFIX)]  # a second one
+    plain = body if isinstance(body, dict) else {}
+    if not plain and _SAID.search(text):
+        wrong.append(Mistake(_PREFIX, "a value in a document that cannot be read", keys.PREFIX_FORMAT))
+    given = {_PREFIX: plain[_PREFIX]} if _PREFIX in plain else {}
+    found: Settings = convert.from_plain(Settings, given, path, wrong)
+    if wrong:
+        raise InvalidSettings(wrong)
+    return found
 
 
 def dump(settings: Settings) -> str:

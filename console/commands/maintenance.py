@@ -36,6 +36,10 @@ def run(session: Session) -> Ending:
     """Do it."""
     options = session.options
     in_force = installation.settings(session.door.client, options.system_namespace, options.settings)
+    if in_force.unsure and options.action != "status":
+        raise Unusable(
+            f"{in_force.source}: {in_force.unsure}; our keys are not known: mend it, or use --settings FILE"
+        )
     for line in in_force.warnings:
         session.warn(line)
     ours = keys.under(in_force.settings.label_prefix)

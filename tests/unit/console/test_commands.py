@@ -83,6 +83,25 @@ def test_wrong_settings_are_told_and_the_answer_is_printed(words: tuple[str, ...
         assert json.loads(out)
 
 
+def test_a_drain_is_asked_for_under_the_prefix_of_settings_with_mistakes() -> None:
+    with fake_api.running() as api:
+        api.script = cluster(f"{HEAD}mode: enfroce\nlabelPrefix: example.com/\n")
+        ended, _, err = run(api, "maintenance", "start", "a")
+        assert (ended, err.splitlines()[-1]) == (Ending.DONE, f"warning: {installation.STANDING_IN}")
+        (asked,) = (it for it in api.seen if it.method == "PATCH")
+        assert asked.body["metadata"]["labels"] == {"example.com/maintenance": "true"}
+
+
+@pytest.mark.parametrize("action", ["start", "stop"])
+def test_nothing_is_written_under_a_prefix_that_cannot_be_told(action: str) -> None:
+    with fake_api.running() as api:
+        api.script = cluster(f"{HEAD}labelPrefix: example.com\n")
+        told = "ConfigMap spotshift-system/spotshift-settings: labelPrefix: 'example.com' is not accepted, use "
+        with pytest.raises(Unusable, match=told):
+            run(api, "maintenance", action, "a")
+        assert {it.method for it in api.seen} == {"GET"}
+
+
 @pytest.mark.parametrize("words", LOOKING.values(), ids=LOOKING.keys())
 def test_good_settings_are_not_spoken_of(words: tuple[str, ...]) -> None:
     with fake_api.running() as api:

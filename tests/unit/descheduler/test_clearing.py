@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from descheduler import clearing
+from descheduler.__main__ import main
 from descheduler.clearing import Cleanup
 from policy import keys
 from policy.settings import Settings
@@ -167,6 +168,40 @@ def test_what_is_not_there_is_not_missed(scene: Scene) -> None:
     cleanup.remove_made()
     assert scene.told == []
     assert len(scene.sent("DELETE")) == 1 + len(clearing.MADE)
+
+
+def cleaned(prefix: str, folder: Path) -> int:
+    """How the program ends where the settings have a mistake and this prefix; one pod has a mark of example.com."""
+    settings = f"apiVersion: spotshift.dev/v1alpha1\nkind: Policy\nmode: enfroce\nlabelPrefix: {prefix}\n"
+    marked = item("web", namespace="shop", labels={"example.com/managed": "true"})
+
+    def script(seen: Seen) -> Answer:
+        if seen.path.endswith("/configmaps/spotshift-settings"):
+            return Answer(body={**item("spotshift-settings"), "data": {"settings.yaml": settings}})
+        found = [marked] if seen.path == "/api/v1/pods" else []
+        return Answer(body={"kind": "List", "metadata": {"resourceVersion": "9"}, "items": found})
+
+    with fake_api.running() as api:
+        api.script = script
+        config = folder / "kubeconfig"
+        config.write_text(yaml.safe_dump(_kubeconfig(api.url)))
+        return main(["cleanup", "--dry-run", "--kubeconfig", str(config)])
+
+
+def test_marks_are_found_by_settings_with_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cleaned("example.com/", tmp_path) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == "the settings have 1 mistakes; defaults are used, under example.com/"
+    assert "would take back pods shop/web: example.com/managed" in told
+
+
+def test_nothing_is_swept_under_a_prefix_that_cannot_be_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cleaned("example.com", tmp_path) == 1
+    out, err = capsys.readouterr()
+    where = "error: ConfigMap spotshift-system/spotshift-settings: "
+    assert (out, err.startswith(f"{where}labelPrefix: 'example.com' is not accepted, use a DNS name")) == ("", True)
 
 
 def test_who_interrupts_it_is_told_to_run_it_again(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 import pytest
 
-from policy import settings_load
+from policy import keys, settings_load
 from policy.mistakes import InvalidSettings, Mistake
+from policy.settings import Settings
 
 HEAD = "apiVersion: spotshift.dev/v1alpha1\nkind: Policy\n"
 NEVER = "a list that is never open"
@@ -12,6 +13,54 @@ def mistakes(text: str) -> tuple[Mistake, ...]:
         settings_load.load(text)
     assert len(str(caught.value).splitlines()) == len(caught.value.mistakes)
     return caught.value.mistakes
+
+
+ARGS = "pluginConfig: [{name: Rescheduler, args: {labelPrefix: example.com/, mode: enfroce}}]\n"
+FOUND = {
+    "beside another mistake": (f"{HEAD}mode: enfroce\nlabelPrefix: example.com/\n", "example.com/"),
+    "beside an unknown key": (f"{HEAD}x: 1\nlabelPrefix: example.com/\n", "example.com/"),
+    "beside a rule that is broken": (f"{HEAD}windows: [{{}}]\nlabelPrefix: example.com/\n", "example.com/"),
+    "of another kind": ("kind: Polices\nlabelPrefix: example.com/\n", "example.com/"),
+    "of a plugin": (HEAD + ARGS, "example.com/"),
+    "none": (f"{HEAD}mode: enfroce\n", keys.DEFAULT_PREFIX),
+    "none, in broken YAML": (f"{HEAD}mode: [\n# labelPrefix: example.com/\n", keys.DEFAULT_PREFIX),
+    "none, in nothing": ("", keys.DEFAULT_PREFIX),
+}
+
+
+@pytest.mark.parametrize(("text", "prefix"), FOUND.values(), ids=FOUND.keys())
+def test_the_prefix_is_found_whatever_else_is_wrong(text: str, prefix: str) -> None:
+    assert mistakes(text)
+    assert settings_load.standing_in(text) == Settings(label_prefix=prefix)
+
+
+NOT_FOUND = {
+    "wrong itself": (
+        f"{HEAD}labelPrefix: example.com\n",
+        "labelPrefix: 'example.com' is not accepted, use a DNS name",
+    ),
+    "no text": (f"{HEAD}labelPrefix:\n", "labelPrefix: null is not accepted, use text"),
+    "two of them": (
+        f"{HEAD}labelPrefix: a.com/\nlabelPrefix: b.com/\n",
+        "labelPrefix: a second value on line 4 is not accepted, use each key once",
+    ),
+    "of a plugin": (HEAD + ARGS.replace(".com/", ".com"), "pluginConfig[0].args.labelPrefix: 'example.com' is not"),
+    "in broken YAML": (
+        f"{HEAD}labelPrefix: example.com/\nmode: [\n",
+        "labelPrefix: a value in a document that cannot be read is not accepted, use a DNS name",
+    ),
+    "in the whole object": (
+        "kind: ConfigMap\ndata: {settings.yaml: 'labelPrefix: example.com/'}\n",
+        "labelPrefix: a value in a document that cannot be read is not accepted, use a DNS name",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "told"), NOT_FOUND.values(), ids=NOT_FOUND.keys())
+def test_a_prefix_that_cannot_be_told_is_not_guessed(text: str, told: str) -> None:
+    with pytest.raises(InvalidSettings) as caught:
+        settings_load.standing_in(text)
+    assert str(caught.value).startswith(told)
 
 
 TEN = """\
