@@ -40,7 +40,13 @@ KOORDINATOR_EVICTION_COST: Final = "scheduling.koordinator.sh/eviction-cost"
 CAST_REMOVAL_DISABLED: Final = "autoscaling.cast.ai/removal-disabled"
 OCEAN_RESTRICT_SCALE_DOWN: Final = "spotinst.io/restrict-scale-down"
 
-PREFIX_FORMAT: Final = "a DNS name of at most 253 characters and '/', such as scheduler.alpha.kubernetes.io/"
+RESERVED: Final = ("kubernetes.io/", "k8s.io/")
+"""Domains that Kubernetes keeps for itself. The policies that fence our ServiceAccount let it write under none
+of them but the default, so that it cannot pass for a part of Kubernetes."""
+PREFIX_FORMAT: Final = (
+    "a DNS name of at most 253 characters and '/', such as scheduler.alpha.kubernetes.io/ or example.com/, "
+    "but no other that ends in kubernetes.io/ or k8s.io/"
+)
 _PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/")
 
 
@@ -135,5 +141,6 @@ def under(prefix: str = DEFAULT_PREFIX) -> Keys:
 
 
 def is_prefix(text: str) -> bool:
-    """Whether every key built from this prefix is one the API server accepts."""
-    return len(text) <= 254 and _PREFIX.fullmatch(text) is not None
+    """Whether every key built from this prefix is one that the API server accepts, and accepts from us."""
+    ours = text == DEFAULT_PREFIX or not text.endswith(RESERVED)
+    return ours and len(text) <= 254 and _PREFIX.fullmatch(text) is not None

@@ -14,6 +14,7 @@ from testbed.pytest_plugin import Nodes
 from testbed.waiting import eventually
 
 MANIFESTS = Path(__file__).parents[3] / "manifests" / "base"
+RECREATE = MANIFESTS.parent / "components" / "recreate"
 SYSTEM = "spotshift-system"
 KEYS = keys.under()
 
@@ -25,6 +26,8 @@ def fenced(cluster: ControlPlane) -> ControlPlane:
         cluster.kubectl("apply", "-f", str(MANIFESTS / part))
     cluster.kubectl("apply", "-k", str(MANIFESTS / "migrations"))
     cluster.kubectl("wait", "--for=condition=Established", "crd/podmigrations.spotshift.dev", "--timeout=30s")
+    for part in ("rbac.yaml", "policy.yaml"):
+        cluster.kubectl("apply", "-f", str(RECREATE / part))
     return cluster
 
 
@@ -192,6 +195,75 @@ def test_our_token_changes_our_marks_and_nothing_else(ours: Api, kube: Api, name
     assert "own labels" in refused(
         lambda: ours.patch("nodes", node, {"metadata": {"labels": {KEYS.maintenance: "true"}}})
     )
+
+
+OTHER = keys.under("spot.example.com/")
+
+
+def test_our_token_marks_under_another_prefix(ours: Api, kube: Api, namespace: str, nodes: Nodes) -> None:
+    kube.create("pods", objects.pod("web-1"), namespace)
+    kube.create("deployments", objects.deployment("web", replicas=1), namespace)
+    (node,) = nodes.make(on_demand=1)
+    told = dict.fromkeys((OTHER.cordoned_by, OTHER.maintenance_status, OTHER.interruption_cause), "x")
+    for values in (told, dict.fromkeys(told)):
+        cordon = True if values is told else None
+        ours.patch("nodes", node, {"spec": {"unschedulable": cordon}, "metadata": {"annotations": values}})
+    for label, note in (("m-1", "-1"), ("m-2", "-2"), (None, None)):
+        notes = {OTHER.migration_time: label, keys.POD_DELETION_COST: note}
+        marks = {"metadata": {"labels": {OTHER.migration_id: label}, "annotations": notes}}
+        ours.patch("pods", "web-1", marks, namespace)
+        ours.patch("deployments", "web", {"metadata": {"labels": {OTHER.moving: label}}}, namespace)
+
+
+FOREIGN = {
+    "another name": "spot.example.com/team",
+    "a name that people ask by": OTHER.rescheduling,
+    "a name that ends as one of ours": "spot.example.com/not-moving",
+    "no prefix": "moving",
+    "of Kubernetes": "kubernetes.io/moving",
+    "below it": "node.kubernetes.io/moving",
+    "its other domain": "scheduling.k8s.io/moving",
+    "of its projects": "cluster.x-k8s.io/moving",
+}
+
+
+@pytest.mark.parametrize("place", ["labels", "annotations"])
+@pytest.mark.parametrize("key", FOREIGN.values(), ids=FOREIGN.keys())
+def test_our_token_changes_no_foreign_mark_under_any_prefix(
+    ours: Api, kube: Api, namespace: str, key: str, place: str
+) -> None:
+    kube.create("pods", objects.pod("web-1"), namespace)
+
+    def change(value: str | None) -> object:
+        return ours.patch("pods", "web-1", {"metadata": {place: {key: value}}}, namespace)
+
+    eventually(lambda: f"own {place}" in refused(lambda: change("x")))
+    kube.patch("pods", "web-1", {"metadata": {place: {key: "theirs"}}}, namespace)
+    assert f"own {place}" in refused(lambda: change("x"))
+    assert f"own {place}" in refused(lambda: change(None))
+
+
+COPY_LABELS = {
+    "ours": (KEYS.migration_id, True),
+    "another prefix": (OTHER.migration_id, True),
+    "no mark": ("app", False),
+    "of Kubernetes": ("node.kubernetes.io/migration-id", False),
+    "no prefix": ("migration-id", False),
+}
+
+
+@pytest.mark.parametrize(("label", "accepted"), COPY_LABELS.values(), ids=COPY_LABELS.keys())
+def test_our_token_creates_copies_that_carry_our_mark(ours: Api, namespace: str, label: str, accepted: bool) -> None:
+    def create(name: str) -> object:
+        copy = objects.pod(name)
+        copy["metadata"]["labels"] = {label: "m-1"}
+        return ours.create("pods", copy, namespace)
+
+    eventually(lambda: "no other pods" in refused(lambda: create("another")))
+    if accepted:
+        create("rescheduled-web-1")
+    else:
+        assert "no other pods" in refused(lambda: create("rescheduled-web-1"))
 
 
 def test_our_token_touches_budgets_of_its_own_only(ours: Api, kube: Api, namespace: str) -> None:

@@ -54,6 +54,11 @@ def test_the_name_part_of_every_key_is_valid() -> None:
         pytest.param("a..b/", False, id="empty part"),
         pytest.param("a.org/\n", False, id="newline"),
         pytest.param("", False, id="empty"),
+        pytest.param("kubernetes.io/", False, id="of Kubernetes"),
+        pytest.param("node.kubernetes.io/", False, id="below it"),
+        pytest.param("scheduling.k8s.io/", False, id="its other domain"),
+        pytest.param("cluster.x-k8s.io/", False, id="of its projects"),
+        pytest.param("kubernetes.io.example.org/", True, id="of somebody else"),
     ],
 )
 def test_prefix(prefix: str, accepted: bool) -> None:
