@@ -30,6 +30,8 @@ class Tally:
         self._now = now
         self._seen: dict[Owner, Counted] = {}
         self._unseen: dict[tuple[Owner, Side], deque[datetime]] = {}
+        self._recent: deque[tuple[datetime, Owner, Side]] = deque()
+        """The choices of the last seconds, seen or not, the oldest first. Of the event loop alone."""
         self._followed: dict[tuple[Owner, str], datetime] = {}
         """When a choice followed a move, the oldest first. Of the event loop alone."""
 
@@ -47,8 +49,10 @@ class Tally:
 
     def decided(self, choice: Choice) -> None:
         """The pod of a review that was answered with this choice will be created."""
+        self._forget()
         if choice.fresh:
             self._unseen.setdefault((choice.owner, choice.side), deque()).append(self._now())
+            self._recent.append((self._now(), choice.owner, choice.side))
         if choice.fresh and choice.move:
             self._followed.pop((choice.owner, choice.move), None)  # so that it becomes the newest
             self._followed[choice.owner, choice.move] = self._now()
@@ -59,6 +63,13 @@ class Tally:
         while self._followed and self._followed[first := next(iter(self._followed))] <= overdue:
             del self._followed[first]
         return (owner, move) in self._followed
+
+    def _forget(self) -> None:
+        """Drop what waits for nothing any more. Most owners are never asked about again: a Job has one pod."""
+        overdue = self._now() - UNSEEN
+        while self._recent and self._recent[0][0] <= overdue:
+            _, owner, side = self._recent.popleft()
+            self._waiting(owner, side)
 
     def _waiting(self, owner: Owner, side: Side) -> int:
         found = self._unseen.get((owner, side))

@@ -117,6 +117,29 @@ def test_a_pod_that_never_came_is_forgotten(count: Tally, clock: Clock) -> None:
     assert not count._unseen, "nothing is kept of owners that are gone"
 
 
+@pytest.mark.parametrize("seen", [True, False], ids=["its pod came", "its pod never came"])
+def test_nothing_is_kept_of_owners_that_nobody_asks_about_again(count: Tally, clock: Clock, seen: bool) -> None:
+    """A CronJob makes a new owner every minute."""
+    for number in range(100):
+        count.decided(Choice(("shop", f"u-{number}"), Side.SPOT, fresh=True))
+        if seen:
+            count.apply(added(pod(f"p-{number}", owner=f"u-{number}")))
+            count.apply(gone(pod(f"p-{number}", owner=f"u-{number}")))
+        clock.now += timedelta(minutes=1)
+    assert len(count._unseen) == 1
+    assert len(count._recent) == 1
+    assert not count._seen
+
+
+def test_forgetting_one_choice_leaves_the_next_ones_of_its_owner(count: Tally, clock: Clock) -> None:
+    choose(count)
+    clock.now += tally.UNSEEN - timedelta(seconds=1)
+    choose(count)
+    clock.now += timedelta(seconds=1)
+    choose(count, Side.ON_DEMAND)
+    assert count.of(WEB) == Counted(1, 1)
+
+
 def test_a_choice_of_an_earlier_call_counts_no_second_time(count: Tally) -> None:
     choose(count)
     choose(count, fresh=False)
