@@ -131,8 +131,7 @@ class LiveView(Generic[V]):
         return next(filter(None, waited), None if self._complete else "the view is not built yet")
 
     def _problem(self, resource: Resource, source: Source[Any]) -> str | None:
-        absent = isinstance(source, MayBeAbsent) and source.absent
-        return None if absent else self._reflectors[resource].problem()
+        return None if _is_absent(source) else self._reflectors[resource].problem()
 
     def _changed(self, resource: Resource, delta: Delta[Any]) -> None:
         self._changes.put((resource, delta))
@@ -185,11 +184,16 @@ class LiveView(Generic[V]):
             case Settings():
                 self._settings = change
                 self._parts = self._make(change)
-                for resource, reflector in self._reflectors.items():
-                    if resource not in self._aside:
-                        for seen in reflector.store.snapshot().values():
+                for resource, source in self._sources:
+                    # The store of a resource that is gone still holds what was there before.
+                    if resource not in self._aside and not _is_absent(source):
+                        for seen in self._reflectors[resource].store.snapshot().values():
                             self._parts.put(resource, seen)
             case Gone(resource):
                 self._parts.forget(resource)
             case (resource, delta):
                 self._parts.apply(resource, delta)
+
+
+def _is_absent(source: Source[Any]) -> bool:
+    return isinstance(source, MayBeAbsent) and source.absent

@@ -176,6 +176,24 @@ def test_moves_come_and_go_with_their_definition(cluster: Cluster) -> None:
     cluster.kept[resources.PODMIGRATIONS].end()
     until(lambda: not cluster.live.view.migrations, "the end of the definition")
     assert cluster.live.problem() is None
+    cluster.kept[resources.PODMIGRATIONS].exists = True
+    cluster.say(resources.PODMIGRATIONS, "ADDED", "next", **MOVE)
+    until(lambda: ("shop", "rs") in cluster.live.view.migrations, "the move of the new definition")
+    cluster.live.configure(building.settings({"labelPrefix": "example.com/"}))
+    until(lambda: cluster.live.view.keys.spot == "example.com/spot", "other settings")
+    assert ("shop", "rs") in cluster.live.view.migrations
+
+
+def test_other_settings_bring_nothing_back_of_a_definition_that_is_gone(ready: Cluster) -> None:
+    ready.say(resources.PODMIGRATIONS, "ADDED", "move", **MOVE)
+    until(lambda: ("shop", "rs") in ready.live.view.migrations, "the move")
+    ready.kept[resources.PODMIGRATIONS].exists = False
+    ready.kept[resources.PODMIGRATIONS].end()
+    until(lambda: not ready.live.view.migrations, "the end of the definition")
+    ready.live._reflectors[resources.PODMIGRATIONS].stop()  # it may be half a minute until it asks again
+    ready.live.configure(building.settings({"labelPrefix": "example.com/"}))
+    until(lambda: ready.live.view.keys.spot == "example.com/spot", "other settings")
+    assert not ready.live.view.migrations
 
 
 def test_pods_of_a_mix_are_counted_without_a_new_view(ready: Cluster) -> None:
