@@ -185,8 +185,10 @@ class Elector:
             if self._work_runs() and self._term is None:
                 self._view = election.given_up(self._view)
             fresh = self._term is None and now < self._view.valid_until and not self._stopping
-            if fresh:
-                self._begin_term()
+            refused = self._begin_term() if fresh else None
+        if refused is not None:
+            self._sit_out()
+            raise errors.Unreachable(f"no thread for the work: {refused}", maybe_applied=False) from refused
         if fresh:
             self._log.emit(Log.LEADER_GAINED, transitions=record.transitions)
             self._meter.inc(Metric.LEADER_TERMS)
@@ -205,11 +207,18 @@ class Elector:
 
     # ---- terms
 
-    def _begin_term(self) -> None:
-        self._terms += 1
-        self._term = self._latest = Term(self._terms, self.is_leader)
-        work = threading.Thread(target=self._lead, args=(self._term,), name=f"term-{self._terms}", daemon=True)
-        work.start()
+    def _begin_term(self) -> RuntimeError | None:
+        """Under the lock, for which the work waits when it asks whether it leads. Returns why there is no term."""
+        term = Term(self._terms + 1, self.is_leader)
+        work = threading.Thread(target=self._lead, args=(term,), name=f"term-{term.number}", daemon=True)
+        try:
+            work.start()
+        except RuntimeError as refused:  # the limit of threads or pids of the container
+            self._view = election.given_up(self._view)
+            return refused
+        self._terms = term.number
+        self._term = self._latest = term
+        return None
 
     def _lead(self, term: Term) -> None:
         try:
@@ -231,11 +240,15 @@ class Elector:
             self._end_term("expired")
 
     def _check_work(self) -> None:
-        """End the term if its work has ended, and sit out one lease: it would probably end here again."""
+        """End the term if its work has ended."""
         if self._term is not None and not self._work_runs():
             self._end_term("workEnded")
-            self._hand_back()
-            self._not_before = self._clock() + self._timing.lease_seconds
+            self._sit_out()
+
+    def _sit_out(self) -> None:
+        """Hand the lease back and leave it to others for its time: the work would probably end here again."""
+        self._hand_back()
+        self._not_before = self._clock() + self._timing.lease_seconds
 
     def _end_term(self, reason: str) -> None:
         with self._changed:

@@ -159,7 +159,7 @@ class Log(enum.Enum):
     LEADER_LOST = _warn("leadership lost", "reason holder", "The term ended without our wish; the work of the term was told to stop.")
     LEADER_RELEASED = _info("leadership released", "seconds", "The lease was handed back, so another can take it at once.")
     LEADER_OBSERVED = _info("leader observed", "holder transitions", "Somebody else holds the lease.")
-    LEASE_RETRYING = _warn("lease request failed", "error attempt delaySeconds", "A request for the lease failed and is tried again.")
+    LEASE_RETRYING = _warn("lease request failed", "error attempt delaySeconds", "A request for the lease failed, or there was no thread for the work of a term; tried again.")
     LEASE_WORKER_STUCK = _error("work of the last term did not stop", "seconds", "No new term is begun until it has; liveness should restart the process.")
     REFLECTOR_SYNCED = _info("synced", "objects seconds version", "The first complete list is in the store.")
     REFLECTOR_RELISTED = _info("listed again", "cause objects count seconds version", "The watch could not go on from where it was; `count` real changes were found.")

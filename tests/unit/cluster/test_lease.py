@@ -307,6 +307,30 @@ def test_work_that_ends_hands_the_lease_back_and_lets_others_try(work: Callable[
     assert one.begun == [1], "it sits out a whole lease"
 
 
+def test_a_lease_is_not_kept_without_a_thread_for_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a limit of threads it was renewed for ever, and nobody worked."""
+    begin = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name.startswith("term-"):
+            raise RuntimeError("can't start new thread")
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    api = Memory()
+    one, two = Candidate(api, "one"), Candidate(api, "two")
+    with running(one):
+        until(lambda: "LEASE_RETRYING" in one.world.events())
+        assert (api.holder, one.elector.is_leader(), one.elector.problem()) == ("", False, None)
+        assert one.world.events() == ["LEADER_RELEASED", "LEASE_RETRYING"]
+        assert (one.begun, one.told) == ([], []), "there was no term"
+        monkeypatch.setattr(threading.Thread, "start", begin)
+        with running(two):
+            until(two.elector.is_leader, "another one, which has threads")
+        until(one.elector.is_leader, "the next try")
+    assert (one.begun, two.begun) == ([1], [1])
+
+
 def test_no_new_term_while_the_work_of_the_last_goes_on() -> None:
     stuck = threading.Event()
     one = Candidate(Memory(), work=hangs(stuck))
