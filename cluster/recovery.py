@@ -19,6 +19,9 @@ STUCK_AFTER: Final = 3
 restore of etcd the server does not know our version yet, and says so with a 5xx rather than with a 410.
 """
 
+BREAKS: Final = 2
+"""Streaming lists in a row that broke off until pages are tried. One may well be a restart of the server."""
+
 LONGEST_ASKED: Final = 10
 """Times the longest wait of our own that a server may ask us to stay away; a day of blindness it may not ask for."""
 
@@ -95,6 +98,8 @@ class Course:
     """Whether streaming lists are tried."""
     stalls: int = 0
     """Streaming lists in a row that did not come to their end."""
+    breaks: int = 0
+    """Streaming lists in a row that the server or the connection broke off."""
 
     @property
     def denied(self) -> bool:
@@ -106,7 +111,15 @@ class Course:
         """What to ask for next."""
         if self.listing is None:
             return Phase.WATCH
-        return Phase.STREAM if self.streaming else Phase.PAGES
+        return Phase.STREAM if self.streaming and self.breaks < BREAKS else Phase.PAGES
+
+    @property
+    def listed(self) -> "Course":
+        """The course after a complete list. Whoever broke off streams may have been on its way down, so the next list
+        is streamed again; if that breaks off as well, once is enough.
+        """
+        breaks = 0 if self.phase is Phase.STREAM else min(self.breaks, BREAKS - 1)
+        return replace(self, listing=None, fruitless=0, stalls=0, denials=0, breaks=breaks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +135,7 @@ def after(course: Course, outcome: Outcome, *, tuning: Tuning, rng: Random) -> N
     if outcome.error is None and outcome.phase is not Phase.WATCH:
         # Only a watch that lives proves recovery: a list that succeeds between two 410 must not reset
         # anything.
-        return Next(replace(course, listing=None, fruitless=0, stalls=0, denials=0), 0.0)
+        return Next(course.listed, 0.0)
     healthy = outcome.phase is Phase.WATCH and outcome.lived >= tuning.healthy_seconds
     failures = 0 if healthy else course.failures
     if outcome.error is None and healthy:
@@ -168,9 +181,14 @@ _SAYS_NOTHING: Final = (errors.Unreachable, errors.Throttled, *_DENIED)
 
 
 def _unstreamed(course: Course, error: errors.ApiError | None) -> Course:
-    """Pages from now on, if the server refuses to stream or twice did not come to the end of it."""
+    """Pages from now on, if the server refuses to stream or twice did not come to the end of it; pages for this list,
+    if it twice broke off. A server that is down, or wants to be left alone, says nothing about streams.
+    """
     if isinstance(error, errors.Invalid):
         return replace(course, streaming=False)
     if isinstance(error, errors.Unreachable) and error.timed_out:
         return replace(course, stalls=course.stalls + 1, streaming=course.stalls == 0)
+    cut = isinstance(error, errors.Unreachable) and error.maybe_applied
+    if cut or isinstance(error, errors.ServerError | errors.Malformed):
+        return replace(course, breaks=course.breaks + 1)
     return course

@@ -309,7 +309,7 @@ class Reflector(Generic[T]):
                     self._stream = None
 
     def _tell(self, outcome: Outcome, step: recovery.Next) -> None:
-        if self._course.streaming and not step.course.streaming:
+        if self._course.phase is Phase.STREAM and step.course.phase is Phase.PAGES:
             self._log.emit(Log.REFLECTOR_PAGED, cause=calls.answer_of(outcome.error) if outcome.error else None)
         error = outcome.error
         if error is None or isinstance(error, errors.Gone):

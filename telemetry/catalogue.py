@@ -165,7 +165,7 @@ class Log(enum.Enum):
     REFLECTOR_RELISTED = _info("listed again", "cause objects count seconds version", "The watch could not go on from where it was; `count` real changes were found.")
     REFLECTOR_RETRYING = _warn("watch interrupted", "error attempt delaySeconds", "The list or watch failed and is tried again.")
     REFLECTOR_DENIED = _error("list or watch denied", "error code delaySeconds", "Credentials or rights are missing, or the server has just started and does not know them yet; tried again, ever more slowly.")
-    REFLECTOR_PAGED = _info("streaming list not available", "cause", "The server does not offer it, so pages are used from now on.")
+    REFLECTOR_PAGED = _info("streaming list not available", "cause", "The server does not offer it, so pages are used from now on; or streams broke off, so this one list comes in pages.")
     OBJECT_UNREADABLE = _error("object left out, it cannot be decoded", "name uid", "One object is not what the API promises; it is treated as absent and the others are not affected. Told once per object.")
     HANDLER_FAILED = _error("handler failed", "error traceback", "The receiver of a change raised; the watch goes on.")
     EVENTS_DROPPED = _warn("events dropped", "dropped cause", "Kubernetes Events could not be delivered or were too many.")

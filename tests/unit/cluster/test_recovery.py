@@ -14,7 +14,8 @@ from cluster.recovery import Cause, Course, Outcome, Phase, Tuning
 TUNING = Tuning(pace=Pace(0.5, 30.0, jitter=0.0), denied=Pace(1.0, 300.0, jitter=0.0), jitter=0.0)
 WATCHING = Course(listing=None)
 GONE = errors.Gone("too old", status=410)
-DOWN = errors.Unreachable("refused")
+DOWN = errors.Unreachable("refused", maybe_applied=False)
+CUT = errors.Unreachable("cut")
 SILENT = errors.Unreachable("no byte", timed_out=True)
 BROKEN = errors.ServerError("no", status=500)
 DENIED = errors.Forbidden("no", status=403)
@@ -98,6 +99,34 @@ TABLE: dict[str, tuple[Course, Outcome, Course, float]] = {
         0.5,
     ),
     "streaming while the server is down": (Course(), Outcome(Phase.STREAM, 0, False, DOWN), Course(failures=1), 0.5),
+    "streaming while denied": (
+        Course(breaks=1),
+        Outcome(Phase.STREAM, 0, False, DENIED),
+        Course(failures=1, denials=1, breaks=1),
+        1.0,
+    ),
+    "streaming while throttled": (
+        Course(breaks=1),
+        Outcome(Phase.STREAM, 0, False, errors.Throttled("", retry_after=7)),
+        Course(failures=1, breaks=1),
+        7.0,
+    ),
+    "streaming cut": (Course(), Outcome(Phase.STREAM, 1, True, CUT), Course(failures=1, breaks=1), 0.5),
+    "streaming cut, then an error": (
+        Course(breaks=1),
+        Outcome(Phase.STREAM, 0.1, False, BROKEN),
+        Course(failures=1, breaks=2),
+        0.5,
+    ),
+    "streaming makes no sense": (
+        Course(breaks=1),
+        Outcome(Phase.STREAM, 0.1, False, errors.Malformed("html")),
+        Course(failures=1, breaks=2),
+        0.5,
+    ),
+    "streamed after a break": (Course(breaks=1), Outcome(Phase.STREAM, 1), WATCHING, 0.0),
+    "pages listed instead": (Course(breaks=2), Outcome(Phase.PAGES, 1), failing(0, breaks=1), 0.0),
+    "pages cut as well": (Course(breaks=2), Outcome(Phase.PAGES, 1, True, CUT), Course(failures=1, breaks=2), 0.5),
     "streaming expired": (Course(), Outcome(Phase.STREAM, 0, False, GONE), Course(failures=1), 0.5),
 }
 
@@ -118,6 +147,8 @@ PHASES = {
     "without streaming": (Course(streaming=False), Phase.PAGES),
     "watching": (WATCHING, Phase.WATCH),
     "gone": (Course(listing=Cause.GONE), Phase.STREAM),
+    "broken off once": (Course(breaks=1), Phase.STREAM),
+    "broken off twice": (Course(breaks=2), Phase.PAGES),
 }
 
 
@@ -147,6 +178,14 @@ NASTY: dict[str, tuple[Nasty, float]] = {
     ),
     "denied": (lambda phase: Outcome(phase, 0.0, False, DENIED), 12),
     "throttled": (lambda phase: Outcome(phase, 0.0, False, errors.Throttled("", retry_after=1)), 30),
+    "streams always break off": (
+        lambda phase: {
+            Phase.WATCH: watch(0.0, GONE),
+            Phase.STREAM: Outcome(phase, 0.01, True, CUT),
+            Phase.PAGES: Outcome(phase, 0.01, True),
+        }[phase],
+        60,
+    ),
     "lists never come to an end": (lambda phase: Outcome(phase, 1.0, True, SILENT), 40),
 }
 

@@ -277,6 +277,30 @@ def test_without_streaming_pages_are_used_and_that_is_remembered(answers: list[A
     assert "REFLECTOR_PAGED" in scene.world.events()
 
 
+BREAKING: dict[str, Any] = {
+    "an error": errors.ServerError("etcd does not answer", status=500),
+    "an error in the middle": [event("ADDED", "a", 1), failure(500)],
+    "a cut": [event("ADDED", "a", 1), errors.Unreachable("cut")],
+    "nonsense": [b"<html>"],
+}
+
+
+@pytest.mark.parametrize("answer", BREAKING.values(), ids=BREAKING.keys())
+def test_streams_that_break_off_are_tried_again_with_the_next_list(answer: Any) -> None:
+    """They may do so because of what they are, which pages get past, or because the server was on its way down."""
+    scene = Scene(streaming=True)
+    answers: list[Any] = [answer, answer, [failure(410)], answer, [failure(410)]]
+    for given in (*answers, [event("ADDED", "a", 1), bookmark(30, end=True)]):
+        scene.server.watches.put(given)
+    scene.server.lists.put([page(item("a", 1), version=10)])
+    scene.server.lists.put([page(item("a", 1), version=20)])
+    with scene:
+        until(lambda: ("watch", "30") in scene.server.asked)
+    verbs = [verb for verb, _ in scene.server.asked]
+    assert verbs == ["stream", "stream", "list", "watch", "stream", "list", "watch", "stream", "watch"]
+    assert scene.world.events().count("REFLECTOR_PAGED") == 2
+
+
 def test_a_watch_that_the_server_refuses_three_times_is_listed_anew() -> None:
     """After a restore of etcd our version lies in the future, and that is told as a 5xx."""
     scene = Scene()
