@@ -1,5 +1,8 @@
 """The settings in force, kept up to date with their file while the process runs.
 
+Whoever builds itself from settings takes `current`: a file that is read a second time may be another version by then,
+and what is read here first is never told as a change.
+
 A change that is good takes effect; one that is bad changes nothing and is told three ways: a log line for each
 mistake, an Event on the object the file comes from, and a gauge that stays up until the file is good again.
 """
@@ -45,14 +48,15 @@ class LiveSettings:
     ) -> None:
         """Load the file for the first time; a bad one raises `InvalidSettings`, because there is no older version.
 
-        `subject` is what the file comes from (the ConfigMap), `on_change` is called with each later version.
+        `subject` is what the file comes from (the ConfigMap), `on_change` is called with each later version; a
+        receiver that is made from the first one is set before `start`.
         """
         self._file = SettingsFile(path)
         self._subject = subject
         self._recorder = recorder
         self._log = runtime.log
         self._meter = runtime.meter
-        self._on_change = on_change
+        self.on_change = on_change
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="settings", daemon=True)
         self._file.poll()
@@ -84,7 +88,7 @@ class LiveSettings:
                 self._count("loaded", rejected=False)
                 self._log.emit(Log.SETTINGS_RELOADED, settings=convert.flatten(convert.to_plain(settings)))
                 self._recorder.record(self._subject, RELOADED, "The new settings are in force.")
-                self._on_change(settings)
+                self.on_change(settings)
             case Rejected(mistakes):
                 self._count("rejected", rejected=True)
                 self._tell(mistakes)

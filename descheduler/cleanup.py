@@ -99,7 +99,7 @@ def _standing_in(options: argparse.Namespace, settings: Settings) -> Iterator[No
     given = argparse.Namespace(
         **{**vars(options), "settings": None, "identity": f"cleanup-{os.getpid()}", "lease_seconds": None}
     )
-    process = run.Descheduler(given, msgspec.structs.replace(settings, mode=Mode.OBSERVE), runtime)
+    process = run.Descheduler(given, runtime, msgspec.structs.replace(settings, mode=Mode.OBSERVE))
     process.start()
     try:
         yield

@@ -44,7 +44,7 @@ from descheduler.sync import Live
 from descheduler.telling import Teller
 from descheduler.upkeep import ClusterWrites, Surroundings, Upkeep
 from descheduler.usage_sources import MetricsApi, Sources
-from policy import convert, keys, names, settings_load
+from policy import convert, keys, names
 from policy.mistakes import InvalidSettings
 from policy.settings import Settings
 from policy.settings_moves import Coordination
@@ -89,10 +89,10 @@ class ClusterMoves:
 class Descheduler:
     """Everything that runs in the process."""
 
-    def __init__(self, options: argparse.Namespace, settings: Settings, runtime: Runtime) -> None:
+    def __init__(self, options: argparse.Namespace, runtime: Runtime, settings: Settings | None = None) -> None:
+        """Without `settings`: those of the file that `options` name, which is followed, or the defaults."""
         connection = connect(options)
         identity = options.identity or f"{socket.gethostname()}_{secrets.token_hex(4)}"
-        self._settings = settings
         self._term: Term | None = None
         self._runtime = runtime
         self._watching = Client(connection, rate_limit=None, user_agent="spotshift-descheduler")
@@ -101,6 +101,10 @@ class Descheduler:
         self._recorder = Recorder(
             ClusterEvents(self._acting), controller="spotshift.dev/descheduler", instance=identity, runtime=runtime
         )
+        self._follow = self._following(options)
+        if settings is None:
+            settings = Settings() if self._follow is None else self._follow.current
+        self._settings = settings
         self._pool = ThreadPoolExecutor(settings.migrations.workers, thread_name_prefix="move")
         self._brake = Brake(
             self._watching,
@@ -168,7 +172,11 @@ class Descheduler:
             runtime=runtime,
             notes=lambda: last_pass.notes(self.loop.last_pass),
         )
-        self._follow = self._following(options)
+
+    @property
+    def settings(self) -> Settings:
+        """The version in force."""
+        return self._settings
 
     def start(self) -> None:
         """Begin to watch and to stand for election."""
@@ -245,14 +253,13 @@ def run(options: argparse.Namespace) -> int:
     meter = Meter(strict=False, process=True)
     runtime = Runtime(_monotonic, _wall, random.Random(), log, meter)  # noqa: S311 - for jitter
     try:
-        settings = Settings() if options.settings is None else settings_load.load(options.settings.read_text())
-        log.emit(Log.STARTING, version=_version(), settings=convert.flatten(convert.to_plain(settings)))
-        process = Descheduler(options, settings, runtime)
+        process = Descheduler(options, runtime)
     except (auth.LoginError, OSError, InvalidSettings) as wrong:
         lines = [str(it) for it in wrong.mistakes] if isinstance(wrong, InvalidSettings) else [str(wrong)]
         for line in lines:
             sys.stderr.write(f"error: {line}\n")
         return 1
+    log.emit(Log.STARTING, version=_version(), settings=convert.flatten(convert.to_plain(process.settings)))
     health = probes.Health()
     health.ready("state", process.live.problem)
     health.live("lease", process.elector.problem)

@@ -20,7 +20,8 @@ def compose(options: argparse.Namespace, log: logs.Logger) -> tuple[Application,
     """Everything that lives in the worker; nothing runs before the application is started."""
     runtime = process.runtime(log)
     client = process.client(options, runtime, component="extender")
-    view = live.view(live.sources(client), process.settings(options.settings), runtime=runtime)
+    settings, followed = process.following(options, runtime)
+    view = live.view(live.sources(client), settings, runtime=runtime)
     parts: list[Part] = [view]
     health = probes.Health()
     health.ready("view", view.problem)
@@ -28,8 +29,9 @@ def compose(options: argparse.Namespace, log: logs.Logger) -> tuple[Application,
     if certificate is not None:
         health.ready("certificate", certificate.problem)
         parts.append(certificate)
-    if options.settings is not None:
-        parts.append(process.following(options, runtime, view.configure))
+    if followed is not None:
+        followed.on_change = view.configure
+        parts.append(followed)
     endpoints = app.Server(options.probes, app.create(health=health, meter=runtime.meter))
     parts.append(endpoints)
     start, stop = process.life(parts, client, address=endpoints.address, log=log)

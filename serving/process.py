@@ -103,10 +103,13 @@ class _Silent:
         return False
 
 
-def following(options: argparse.Namespace, lent: Runtime, on_change: Callable[[Settings], None]) -> LiveSettings:
-    """The settings file, followed while we serve."""
+def following(options: argparse.Namespace, lent: Runtime) -> tuple[Settings, LiveSettings | None]:
+    """The settings to begin with, and their file, which is followed while we serve; None if there is none."""
+    if options.settings is None:
+        return Settings(), None
     subject = Subject("v1", "ConfigMap", "spotshift-settings", options.namespace)
-    return LiveSettings(options.settings, subject=subject, recorder=_Silent(), runtime=lent, on_change=on_change)
+    followed = LiveSettings(options.settings, subject=subject, recorder=_Silent(), runtime=lent)
+    return followed.current, followed
 
 
 def settings(path: Path | None) -> Settings:

@@ -23,7 +23,7 @@ def compose(options: argparse.Namespace, log: logs.Logger) -> tuple[Application,
     """Everything that lives in the worker; nothing runs before the application is started."""
     runtime = process.runtime(log)
     client = process.client(options, runtime, component="webhook")
-    settings = process.settings(options.settings)
+    settings, followed = process.following(options, runtime)
     ours = keys.under(settings.label_prefix)
     view = live.view(
         live.sources(client, ours),
@@ -37,8 +37,9 @@ def compose(options: argparse.Namespace, log: logs.Logger) -> tuple[Application,
     health = probes.Health()
     health.ready("view", view.problem)
     health.ready("certificate", certificate.problem)
-    if options.settings is not None:
-        parts.append(process.following(options, runtime, view.configure))
+    if followed is not None:
+        followed.on_change = view.configure
+        parts.append(followed)
     if options.bundle_from is not None:
         published = bundle.PublishedBundle(
             bundle.source(client, options.bundle_from), options.bundle_from, runtime=runtime
