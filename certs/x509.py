@@ -31,7 +31,15 @@ _USAGES: Final = (
     "encipher_only",
     "decipher_only",
 )
-_BAD: Final = (ValueError, TypeError, exceptions.UnsupportedAlgorithm)
+_BAD: Final = (
+    ValueError,
+    TypeError,
+    exceptions.UnsupportedAlgorithm,
+    x509.DuplicateExtension,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+)
+"""What the library raises about a certificate or key that it does not understand; half of it has no common base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +93,7 @@ def read_pair(cert: bytes, key: bytes) -> Pair | None:
     """The first certificate of a text, if this is its key and the key is one of ours."""
     found, _ = read(cert)
     loaded = _load_key(key)
-    if not found or loaded is None or loaded.public_key() != found[0].parsed.public_key():
+    if not found or loaded is None or not _belongs(loaded, found[0]):
         return None
     return Pair(found[0], key)
 
@@ -162,7 +170,7 @@ def _pair(key: ec.EllipticCurvePrivateKey, cert: x509.Certificate) -> Pair:
 def _parse(block: bytes) -> Certificate | None:
     try:
         return _value(x509.load_pem_x509_certificate(block))
-    except (*_BAD, x509.DuplicateExtension):
+    except _BAD:
         return None
 
 
@@ -198,6 +206,13 @@ def _load_key(pem: bytes) -> ec.EllipticCurvePrivateKey | None:
     except _BAD:
         return None
     return key if isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name == "secp256r1" else None
+
+
+def _belongs(key: ec.EllipticCurvePrivateKey, cert: Certificate) -> bool:
+    try:
+        return key.public_key() == cert.parsed.public_key()
+    except _BAD:  # a certificate can be read although its key is of a kind that nobody knows
+        return False
 
 
 def _usage(chosen: str) -> x509.KeyUsage:

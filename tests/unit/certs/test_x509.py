@@ -1,5 +1,6 @@
 """What is issued is accepted by a TLS stack that did not make it, and what is not ours is recognised."""
 
+import base64
 import ssl
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -184,6 +185,44 @@ def test_junk_in_a_bundle_is_noticed_and_skipped() -> None:
     assert x509.read(one.pem) == ((one,), True)
     assert x509.read(b"hello\n" + one.pem) == ((one,), False)
     assert x509.read(one.pem + one.pem[:100] + one.pem)[0] == (one,), "a cut block spoils the block it runs into"
+
+
+def pem(der: bytes) -> bytes:
+    return b"-----BEGIN CERTIFICATE-----\n" + base64.encodebytes(der) + b"-----END CERTIFICATE-----\n"
+
+
+def odd(old: bytes, new: bytes) -> bytes:
+    """A leaf with a part that the library does not understand."""
+    made = LEAF.cert.parsed.public_bytes(serialization.Encoding.DER)
+    assert made.count(old) >= 1
+    return pem(made.replace(old, new, 1))
+
+
+LEAF = leaf(authority())
+VERSION = bytes.fromhex("a0030201")
+CURVE = bytes.fromhex("06082a8648ce3d0301")
+NAME = bytes((len(HOST),)) + HOST.encode()
+ODD = {
+    "version 6": (odd(VERSION + b"\x02", VERSION + b"\x05"), 0),
+    "an X.400 address among its names": (odd(b"\x82" + NAME, b"\xa3" + NAME), 0),
+    "an unknown curve": (odd(CURVE + b"\x07", CURVE + b"\x02"), 1),
+}
+
+
+@pytest.mark.parametrize(("strange", "readable"), ODD.values(), ids=ODD.keys())
+def test_an_odd_certificate_does_not_hide_the_others(strange: bytes, readable: int) -> None:
+    one = authority().cert
+    found, _ = x509.read(strange + one.pem)
+    assert (len(found), found[-1]) == (1 + readable, one)
+    assert x509.read_pair(strange, LEAF.key) is None
+    assert not any(x509.signed_by(cert, one) for cert in found[:-1])
+
+
+def test_every_complaint_of_the_library_is_known() -> None:
+    """Those that derive from Exception itself would end the program."""
+    lookups = {raw.AttributeNotFound, raw.ExtensionNotFound}  # raised by questions that are not asked
+    raised = {it for it in vars(raw).values() if isinstance(it, type) and issubclass(it, Exception)}
+    assert {it for it in raised - lookups if not issubclass(it, x509._BAD)} == set()
 
 
 def test_keys_do_not_show() -> None:
