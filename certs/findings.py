@@ -50,7 +50,7 @@ def unready(decision: Decision) -> str | None:
     state = decision.state
     if state.leaf.pair is None or state.leaf.faults:
         return state.leaf.faults[0] if state.leaf.faults else Fault.UNREADABLE
-    if not trust.verifies(state.targets, state.leaf.pair.cert, state.now):
+    if not state.verified(state.targets):
         return "the published bundle does not verify the leaf"
     return None
 
@@ -87,8 +87,7 @@ def certificates(decision: Decision) -> Iterator[tuple[str, Certificate]]:
 def _leaf(state: State, *, external: bool) -> Iterator[Finding]:
     for fault in state.leaf.faults:
         yield Finding(Where.LEAF, fault.name, fault)
-    pair = state.leaf.pair
-    if pair and not external and trust.signer(state.authority.trusted, pair.cert, state.now) is None:
+    if state.leaf.pair and not external and state.signer(state.authority.trusted) is None:
         yield Finding(Where.LEAF, Fault.UNTRUSTED.name, Fault.UNTRUSTED)
 
 
@@ -101,7 +100,7 @@ def _bundle(world: World, state: State, settings: Settings, *, external: bool) -
     for target in state.targets:
         if not external and trust.wrong((target,), state.authority.trusted):
             yield Finding(Where.BUNDLE, "DIFFERS", f"the caBundle of {target.name} is not what it should be")
-        if state.leaf.pair and not trust.verifies((target,), state.leaf.pair.cert, state.now):
+        if state.leaf.pair and not state.verified((target,)):
             yield Finding(Where.BUNDLE, "REJECTS_LEAF", f"the caBundle of {target.name} does not verify the leaf")
 
 

@@ -70,6 +70,8 @@ class LeafContent:
 
     pair: Pair | None = None
     faults: tuple[Fault, ...] = ()
+    shown: tuple[Certificate, ...] = ()
+    """What a server shows beside the leaf: CAs between it and one that is trusted. Never of our making."""
     asked: bool = False
     external: bool = False
 
@@ -117,11 +119,13 @@ def read_leaf(secret: Secret | None, names: Sequence[str], now: datetime) -> Lea
     """All that is wrong with the leaf in itself; whether anybody trusts it is another question."""
     if secret is None:
         return LeafContent(None, (Fault.MISSING,))
-    pair = x509.read_pair(secret.data.get(keys.LEAF_CERT, b""), secret.data.get(keys.LEAF_KEY, b""))
+    chain = secret.data.get(keys.LEAF_CERT, b"")
+    pair = x509.read_pair(chain, secret.data.get(keys.LEAF_KEY, b""))
     annotations = secret.metadata.annotations
     return LeafContent(
         pair,
         tuple(_leaf_faults(secret, pair, names, now)),
+        x509.read(chain)[0][1:],
         asked=annotations.get(keys.ROTATE) == "leaf",
         external=bool(annotations.get(keys.CERT_MANAGER)),
     )

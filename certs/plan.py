@@ -6,7 +6,7 @@ guarded write, so a crash between two of them leaves a state from which the same
 """
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -15,6 +15,7 @@ from certs.material import Authority, CaContent, Fault, LeafContent
 from certs.objects import World
 from certs.settings import Settings
 from certs.trust import Target
+from certs.x509 import Certificate
 
 
 class Do(enum.StrEnum):
@@ -62,7 +63,17 @@ class State:
         leaf = self.leaf
         if leaf.pair is None or set(leaf.faults) & _BREAKING:
             return False
-        return trust.signer(self.authority.trusted, leaf.pair.cert, self.now) is not None
+        return self.signer(self.authority.trusted) is not None
+
+    def signer(self, authorities: Iterable[Certificate]) -> Certificate | None:
+        """The one of these that makes the leaf trusted."""
+        pair = self.leaf.pair
+        return None if pair is None else trust.signer(authorities, pair.cert, self.now, shown=self.leaf.shown)
+
+    def verified(self, targets: Iterable[Target]) -> bool:
+        """Whether an apiserver that calls any of these webhooks accepts the leaf."""
+        pair = self.leaf.pair
+        return pair is not None and trust.verifies(targets, pair.cert, self.now, shown=self.leaf.shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +150,9 @@ def _repair(state: State) -> Iterator[Step]:
     if state.ca.untidy:
         why = state.ca.faults[0] if state.ca.faults else Fault.NOT_VALID_NOW
         yield Step(Do.TIDY, why, state.authority)
-    pair = state.leaf.pair
-    if pair and trust.signer(state.authority.trusted, pair.cert, state.now) is None:
+    if state.leaf.pair and state.signer(state.authority.trusted) is None:
         published = material.salvage((target.bundle for target in state.targets), state.now)
-        signer = trust.signer(published, pair.cert, state.now)
+        signer = state.signer(published)
         if signer:
             previous = (*state.authority.previous, signer)
             yield Step(Do.ADOPT, Fault.UNTRUSTED, replace(state.authority, previous=previous))

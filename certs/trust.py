@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from certs import settings, x509
 from certs.objects import ClientConfig, Configuration
 from certs.x509 import Certificate
+from cluster import chains
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +66,21 @@ def operations(
     return patch
 
 
-def verifies(found: Iterable[Target], leaf: Certificate, now: datetime) -> bool:
-    """Whether an apiserver that calls any of these webhooks accepts the leaf."""
-    return all(signer(x509.read(target.bundle)[0], leaf, now) is not None for target in found)
+def verifies(found: Iterable[Target], leaf: Certificate, now: datetime, *, shown: Sequence[Certificate] = ()) -> bool:
+    """Whether an apiserver that calls any of these webhooks accepts the leaf, with what is shown beside it."""
+    return all(signer(x509.read(target.bundle)[0], leaf, now, shown=shown) is not None for target in found)
 
 
-def signer(authorities: Iterable[Certificate], leaf: Certificate, now: datetime) -> Certificate | None:
-    """The one of these authorities that makes the leaf trusted."""
-    return next((cert for cert in authorities if x509.valid(cert, now) and x509.signed_by(leaf, cert)), None)
+def signer(
+    authorities: Iterable[Certificate], leaf: Certificate, now: datetime, *, shown: Sequence[Certificate] = ()
+) -> Certificate | None:
+    """The one of these authorities that makes the leaf trusted, by itself or through the certificates shown."""
+
+    def signs(authority: Certificate, cert: Certificate, below: int) -> bool:
+        room = authority.path_length is None or below <= authority.path_length
+        return room and x509.valid(authority, now) and x509.signed_by(cert, authority)
+
+    return chains.anchor(leaf, shown=shown, trusted=tuple(authorities), signs=signs)
 
 
 def _host(config: ClientConfig) -> str:

@@ -54,7 +54,9 @@ class Certificate:
     not_after: datetime = field(compare=False)
     names: frozenset[str] = field(compare=False)
     is_authority: bool = field(compare=False)
-    """May sign leaves: CA:TRUE and keyCertSign."""
+    """May sign others: CA:TRUE, and keyCertSign if it says at all what its key is for; apiservers ask no more."""
+    path_length: int | None = field(compare=False)
+    """How many authorities may stand between it and a leaf; None is any number."""
     is_server: bool = field(compare=False)
     """May be shown by a server: serverAuth and not a CA."""
     parsed: x509.Certificate = field(compare=False, repr=False)
@@ -175,11 +177,11 @@ def _parse(block: bytes) -> Certificate | None:
 
 
 def _value(cert: x509.Certificate) -> Certificate:
-    is_ca, usage, server, names = False, None, False, frozenset[str]()
+    is_ca, length, usage, server, names = False, None, None, False, frozenset[str]()
     for extension in cert.extensions:
         found = extension.value
         if isinstance(found, x509.BasicConstraints):
-            is_ca = found.ca
+            is_ca, length = found.ca, found.path_length
         elif isinstance(found, x509.KeyUsage):
             usage = found
         elif isinstance(found, x509.ExtendedKeyUsage):
@@ -194,7 +196,8 @@ def _value(cert: x509.Certificate) -> Certificate:
         not_before=cert.not_valid_before_utc,
         not_after=cert.not_valid_after_utc,
         names=names,
-        is_authority=is_ca and usage is not None and usage.key_cert_sign,
+        is_authority=is_ca and (usage is None or usage.key_cert_sign),
+        path_length=length,
         is_server=server and not is_ca,
         parsed=cert,
     )

@@ -45,19 +45,36 @@ class Authority:
         """A client certificate: the apiserver reads the user from CN and the groups from O."""
         return self._issue(name, _subject(user, groups), (), _CLIENT)
 
+    def below(
+        self, name: str, *, ca: bool = True, path_length: int | None = None, days: int = VALID_DAYS
+    ) -> "Authority":
+        """A CA that this one signs; without `ca` it only claims to be one."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        builder = _builder(_subject(f"testbed-{name}"), self._subject(), key, days)
+        constraints = x509.BasicConstraints(ca=ca, path_length=path_length)
+        _write(self.directory, name, key, self._sign(builder.add_extension(constraints, critical=True)))
+        return Authority(self.directory, name)
+
     def bundle(self) -> bytes:
         return self.pair.cert.read_bytes()
 
     def _issue(self, name: str, subject: x509.Name, names: Iterable[str], usage: x509.ObjectIdentifier) -> Pair:
-        issuer = x509.load_pem_x509_certificate(self.pair.cert.read_bytes())
-        signer = serialization.load_pem_private_key(self.pair.key.read_bytes(), password=None)
-        assert isinstance(signer, ec.EllipticCurvePrivateKey)  # noqa: S101 - we made it
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = _builder(subject, issuer.subject, key).add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        builder = _builder(subject, self._subject(), key).add_extension(
+            x509.ExtendedKeyUsage([usage]), critical=False
+        )
         alternatives = [_general_name(text) for text in names]
         if alternatives:
             builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
-        return _write(self.directory, name, key, builder.sign(signer, hashes.SHA256()))
+        return _write(self.directory, name, key, self._sign(builder))
+
+    def _subject(self) -> x509.Name:
+        return x509.load_pem_x509_certificate(self.bundle()).subject
+
+    def _sign(self, builder: x509.CertificateBuilder) -> x509.Certificate:
+        signer = serialization.load_pem_private_key(self.pair.key.read_bytes(), password=None)
+        assert isinstance(signer, ec.EllipticCurvePrivateKey)  # noqa: S101 - we made it
+        return builder.sign(signer, hashes.SHA256())
 
 
 def authority(directory: Path, name: str) -> Authority:
@@ -106,7 +123,9 @@ def certificate_user(pair: Pair) -> dict[str, str]:
     }
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, days: int = VALID_DAYS
+) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
@@ -115,7 +134,7 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivate
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(minutes=5))
-        .not_valid_after(now + datetime.timedelta(days=VALID_DAYS))
+        .not_valid_after(now + datetime.timedelta(days=days))
     )
 
 

@@ -1,19 +1,23 @@
 """Whole stories over the simulated cluster: installation, rotation, repair, and the order of the writes."""
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from certs import act, findings, keys, objects, plan, reconcile, trust, x509
 from certs.material import Authority
+from certs.objects import Secret
 from certs.settings import Settings
 from cluster import errors
+from testbed import pki
 from tests.unit.certs.simulated import (
     AT_ONCE,
     OVERLAP,
     SETTINGS,
+    Clock,
     Cluster,
     authority,
     ca_secret,
@@ -174,6 +178,40 @@ def test_external_certificates_are_never_touched() -> None:
     cluster.clock.advance(timedelta(hours=1))
     assert settle(cluster) == []
     assert cluster.history == []
+
+
+def below_another_authority(folder: Path, *, shown: bool = True) -> Cluster:
+    """A leaf that somebody else made below an intermediate CA, whose root is published."""
+    root = pki.authority(folder, "root")
+    middle = root.below("middle")
+    pair = middle.server("leaf", SETTINGS.names)
+    chain = pair.cert.read_bytes() + (middle.bundle() if shown else b"")
+    cluster = Cluster(clock=Clock(datetime.now(UTC)))
+    cluster.configure(configuration(bundle=root.bundle()))
+    data = {keys.LEAF_CERT: chain, keys.LEAF_KEY: pair.key.read_bytes()}
+    cluster.put(LEAF, Secret(type=keys.LEAF_TYPE, data=data))
+    return cluster
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_external_certificates_may_come_from_an_intermediate_ca(tmp_path: Path, shown: bool) -> None:
+    cluster = below_another_authority(tmp_path, shown=shown)
+    cluster.annotate(LEAF, keys.CERT_MANAGER, "spotshift-webhook")
+    assert serves(cluster) is shown
+
+
+def test_a_leaf_of_an_intermediate_ca_is_trusted_until_ours_is_in_place(tmp_path: Path) -> None:
+    cluster = below_another_authority(tmp_path)
+    served, (root,) = cluster.secrets[LEAF].data[keys.LEAF_CERT], x509.read(cluster.bundle())[0]
+    settle(cluster)
+    assert cluster.secrets[LEAF].data[keys.LEAF_CERT] == served
+    assert root in x509.read(cluster.bundle())[0], "pods still serve a leaf of it"
+    assert serves(cluster)
+    for _ in range(3):
+        cluster.clock.advance(OVERLAP)
+        settle(cluster)
+    assert root not in x509.read(cluster.bundle())[0]
+    assert serves(cluster)
 
 
 def test_foreign_labels_and_parts_survive() -> None:
