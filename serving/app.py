@@ -4,17 +4,15 @@ The questions and answers are those of `telemetry.probes`. The only module that 
 """
 
 import threading
-from typing import Final
+from socket import socket
+from typing import Any
 
 from flask import Flask, Response, request
-from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
-from telemetry import probes
+from telemetry import listening, probes
 from telemetry.meter import Meter
 from telemetry.probes import Health
-
-CLIENT_SECONDS: Final = 5.0
-"""A client that does not send or read for so long is dropped; it holds a thread of its own and nothing else."""
 
 
 def create(*, health: Health, meter: Meter) -> Flask:
@@ -34,35 +32,53 @@ class Server:
     """Serves the application from threads. Binds at once, so that a taken port fails at the start."""
 
     def __init__(self, address: tuple[str, int], app: Flask) -> None:
-        host, port = address
-        self._server: BaseWSGIServer = make_server(
-            host or "0.0.0.0",  # noqa: S104 - the kubelet and the scraper come from outside of the pod
-            port,
-            app,
-            threaded=True,
-            request_handler=_Handler,
-        )
+        """An empty host is every address of the machine, IPv6 and IPv4 where it has both; `0.0.0.0` is IPv4 only."""
+        self._server = _Server(listening.where(address[0]), address[1], app, _Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, name="probes", daemon=True)
 
     @property
     def address(self) -> str:
         """Where it listens, with the real port even if 0 was asked for."""
-        return f"{self._server.host}:{self._server.port}"
+        return listening.shown(self._server.host, self._server.port)
 
     def start(self) -> None:
         """Serve from now on."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Close the listener; who is connected is not waited for."""
+        """Close the listener and every connection."""
         if self._thread.ident is not None:
             self._server.shutdown()
             self._thread.join()
         self._server.server_close()
+        self._server.connections.drop_all()
+
+
+class _Server(ThreadedWSGIServer):
+    """Everybody on the network can connect, and each connection holds a thread for as long as it says a little."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self.connections = listening.Connections()
+        super().__init__(*arguments)
+
+    def server_bind(self) -> None:
+        listening.answer_both(self.socket, self.host)
+        super().server_bind()
+
+    def process_request(self, request: socket | tuple[bytes, socket], client_address: Any) -> None:
+        self.connections.came(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: socket | tuple[bytes, socket]) -> None:
+        self.connections.gone(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that went away in the middle is not worth a stack on stderr."""
 
 
 class _Handler(WSGIRequestHandler):
-    timeout = CLIENT_SECONDS
+    timeout = probes.CLIENT_SECONDS
 
     def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
         """Probes come every few seconds; they are not worth a line."""

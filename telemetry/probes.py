@@ -6,35 +6,17 @@ restart anything.
 """
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socket import (
-    AF_INET,
-    AF_INET6,
-    AI_PASSIVE,
-    IPPROTO_IPV6,
-    IPV6_V6ONLY,
-    SHUT_RDWR,
-    SOCK_STREAM,
-    getaddrinfo,
-    has_dualstack_ipv6,
-    socket,
-)
+from socket import AI_PASSIVE, SOCK_STREAM, getaddrinfo, socket
 from typing import Final
 
-from telemetry import scrub
+from telemetry import listening, scrub
 from telemetry.meter import Meter
 
 Check = Callable[[], str | None]
 """None if all is well, else one sentence that says what is not."""
-
-MAX_CONNECTIONS: Final = 32
-"""A kubelet and two scrapers use three. When more come, the oldest is closed: who is slow loses, not who is new."""
-
-_ALL_IPV6: Final = "::"
-_ALL_IPV4: Final = "0.0.0.0"  # noqa: S104 - what an empty host asks for
 
 CLIENT_SECONDS: Final = 5.0
 """A client that does not send or read for so long is dropped."""
@@ -152,8 +134,7 @@ class ProbeServer:
     @property
     def shown(self) -> str:
         """The address as people write it."""
-        host, port = self.address
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        return listening.shown(*self.address)
 
     def start(self) -> None:
         """Serve from a thread of its own."""
@@ -165,63 +146,34 @@ class ProbeServer:
             self._server.shutdown()
             self._thread.join()
         self._server.server_close()
-        self._server.drop_all()
+        self._server.connections.drop_all()
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
-    request_queue_size = MAX_CONNECTIONS
+    request_queue_size = listening.MAX_CONNECTIONS
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        self._open: OrderedDict[int, socket] = OrderedDict()
-        self._guard = threading.Lock()
-        host, port = address
-        self.address_family, host = _family(host, port)
-        super().__init__((host, port), handler)
+        self.connections = listening.Connections()
+        self._host, port = listening.where(address[0]), address[1]
+        self.address_family = int(getaddrinfo(self._host, port, type=SOCK_STREAM, flags=AI_PASSIVE)[0][0])
+        super().__init__((self._host, port), handler)
 
     def server_bind(self) -> None:
-        """The kubelet probes the address of the pod's first family, a scraper perhaps the other."""
-        if self.address_family == AF_INET6 and self.server_address[0] == _ALL_IPV6:
-            self.socket.setsockopt(IPPROTO_IPV6, IPV6_V6ONLY, 0)
+        listening.answer_both(self.socket, self._host)
         super().server_bind()
 
     def process_request(self, request: socket | tuple[bytes, socket], client_address: object) -> None:
-        if isinstance(request, socket):
-            with self._guard:
-                if len(self._open) >= MAX_CONNECTIONS:
-                    _hang_up(self._open.popitem(last=False)[1])
-                self._open[id(request)] = request
+        self.connections.came(request)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: socket | tuple[bytes, socket]) -> None:
-        with self._guard:
-            self._open.pop(id(request), None)
+        self.connections.gone(request)
         super().shutdown_request(request)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that went away in the middle is not worth a stack on stderr."""
-
-    def drop_all(self) -> None:
-        with self._guard:
-            for connection in self._open.values():
-                _hang_up(connection)
-
-
-def _family(host: str, port: int) -> tuple[int, str]:
-    """The family to listen with, and the host in it."""
-    if host in {"", _ALL_IPV6} and has_dualstack_ipv6():
-        return AF_INET6, _ALL_IPV6
-    if not host:
-        return AF_INET, _ALL_IPV4
-    return int(getaddrinfo(host, port, type=SOCK_STREAM, flags=AI_PASSIVE)[0][0]), host
-
-
-def _hang_up(connection: socket) -> None:
-    try:
-        connection.shutdown(SHUT_RDWR)
-    except OSError:
-        return
 
 
 def _handler(health: Health, meter: Meter) -> type[BaseHTTPRequestHandler]:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from telemetry import probes
+from telemetry import listening
 from telemetry.meter import Meter
 from telemetry.metrics import Metric
 from telemetry.probes import Health, LastGood, ProbeServer
+from tests.unit.telemetry.loopbacks import LISTENING, LOOPBACKS, reaches
 
 
 class Clock:
@@ -103,7 +104,7 @@ def test_other_methods(server: ProbeServer) -> None:
 
 def test_slow_clients_block_nobody(server: ProbeServer) -> None:
     """Three times as many silent and half-spoken connections as there is room for, then a probe."""
-    slow = [socket.create_connection(server.address, timeout=5) for _ in range(3 * probes.MAX_CONNECTIONS)]
+    slow = [socket.create_connection(server.address, timeout=5) for _ in range(3 * listening.MAX_CONNECTIONS)]
     for connection in slow[::2]:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
     try:
@@ -124,26 +125,7 @@ def test_stop_without_start() -> None:
 
 
 def refuse_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probes, "has_dualstack_ipv6", lambda: False)
-
-
-def exists(address: str) -> bool:
-    """A container may have no IPv6 address at all; what is not there cannot answer."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    try:
-        with socket.socket(family) as free:
-            free.bind((address, 0))
-    except OSError:
-        return False
-    return True
-
-
-LOOPBACKS = [address for address in ("127.0.0.1", "::1") if exists(address)]
-LISTENING = {
-    "everywhere": ("", LOOPBACKS),
-    "IPv4 only": ("0.0.0.0", ["127.0.0.1"]),  # noqa: S104
-    **{f"only {address}": (address, [address]) for address in LOOPBACKS},
-}
+    monkeypatch.setattr(listening, "has_dualstack_ipv6", lambda: False)
 
 
 @pytest.mark.parametrize(("host", "answering"), LISTENING.values(), ids=LISTENING.keys())
@@ -153,8 +135,7 @@ def test_who_can_reach_it(host: str, answering: list[str]) -> None:
     port = running.address[1]
     try:
         for address in LOOPBACKS:
-            with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as client:
-                assert (client.connect_ex((address, port)) == 0) is (address in answering)
+            assert reaches(address, port) is (address in answering)
     finally:
         running.stop()
 
