@@ -19,6 +19,7 @@ from gunicorn.workers import gasgi  # type: ignore[import-untyped]
 
 from serving import asgi, lane, peers
 from serving.asgi import Answer, Application
+from telemetry import listening
 
 KEEPALIVE_SECONDS: Final = 120
 """The API server keeps idle connections for 90 s. If we closed first, the next review on one would be lost."""
@@ -75,7 +76,7 @@ class Server(BaseApplication):  # type: ignore[misc]
 def settings(listen: tuple[str, int], grace_seconds: int) -> dict[str, Any]:
     """What differs from the defaults of gunicorn, and why."""
     return {
-        "bind": [f"{listen[0] or '0.0.0.0'}:{listen[1]}"],  # noqa: S104 - the API server comes from outside of the pod
+        "bind": binds(*listen),
         "worker_class": "serving.gunicorn_conf.Worker",
         "workers": 1,  # one view of the cluster; a second core is a second replica
         "asgi_lifespan": "on",
@@ -85,6 +86,14 @@ def settings(listen: tuple[str, int], grace_seconds: int) -> dict[str, Any]:
         "worker_tmp_dir": str(SHARED_MEMORY) if SHARED_MEMORY.is_dir() else None,
         "logger_class": Logger,
     }
+
+
+def binds(host: str, port: int) -> list[str]:
+    """For an empty host IPv6 and IPv4 where the machine has both: API servers come by the first family of the pod."""
+    found = listening.where(host)
+    both = found == listening.ALL_IPV6 and listening.is_ipv6_apart()
+    # gunicorn takes the machine's word for what an IPv6 socket answers, and has no setting for it.
+    return [listening.shown(it, port) for it in ((found, listening.ALL_IPV4) if both else (found,))]
 
 
 def with_tls(context: Callable[[object, object], ssl.SSLContext]) -> dict[str, Any]:

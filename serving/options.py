@@ -26,8 +26,8 @@ def add(command: argparse.ArgumentParser, *, port: int, what: str, tls_needed: b
 
 
 def address(text: str) -> tuple[str, int]:
-    """`host:port`; an empty host is every address of the machine."""
+    """`host:port`, `[host]:port` for IPv6; an empty host is every address of the machine."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not accepted, use host:port such as 127.0.0.1:8443 or :8443")
-    return host, int(port)
+    return host.strip("[]"), int(port)
