@@ -45,11 +45,12 @@ class Reflector(Generic[T]):
         tuning: Tuning = Tuning(),  # noqa: B008 - a frozen value
         streaming: bool = True,
         freeze: bool = False,
+        on_sync: Callable[[], None] = lambda: None,
     ) -> None:
         """`freeze` takes the objects of each list out of the garbage collector's sight.
 
         A full collection over ten thousand pods stops the process for about 0.1 s, and after a freeze for
-        nothing.
+        nothing. `on_sync` is called once, as soon as `synced` is true: an empty first list has no change to tell.
         """
         self.store: Store[T] = Store()
         self._source = source
@@ -60,6 +61,7 @@ class Reflector(Generic[T]):
         self._meter = runtime.meter
         self._tuning = tuning
         self._freeze = freeze
+        self._on_sync = on_sync
         self._course = Course(streaming=streaming)
         self._version = ""
         self._progressed = False
@@ -213,6 +215,7 @@ class Reflector(Generic[T]):
         self._log.emit(Log.REFLECTOR_SYNCED, objects=len(items), seconds=seconds, version=version)
         self._meter.set(Metric.REFLECTOR_SYNCED, 1, resource=self._source.name)
         self._synced.set()
+        self._on_sync()
 
     # ---- watching
 

@@ -1,12 +1,14 @@
 """The emergency stop: one annotation on the ConfigMap of the settings, seen within a second or two.
 
 `kubectl annotate configmap spotshift-settings -n spotshift-system scheduler.alpha.kubernetes.io/emergency-stop=true`
-stops every new side effect; moves that are past their eviction run to their end, the others are called off.
+stops every new side effect; moves that are past their eviction run to their end, the others are called off. Until the
+ConfigMap was looked for once, nobody knows whether it is set: nothing new is begun, and nothing is called off either.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from cluster.client import Client
 from cluster.objects import PartialObjectMetadata
@@ -15,6 +17,8 @@ from cluster.resources import CONFIGMAPS
 from cluster.runtime import Runtime
 from cluster.source import ClusterSource
 from cluster.store import Delta
+
+UNKNOWN: Final = "the emergency stop is not known yet"
 
 
 class Brake:
@@ -29,7 +33,11 @@ class Brake:
         key: Callable[[], str],
         wake: Callable[[], None],
         runtime: Runtime,
+        needed: bool = True,
     ) -> None:
+        """`needed`: whether nothing may be begun before it was looked for. Where nobody configures us by a ConfigMap
+        there may be none, nor a right to look for it.
+        """
         source = ClusterSource(
             client,
             CONFIGMAPS,
@@ -42,7 +50,8 @@ class Brake:
         self._name = (namespace, name)
         self._key = key
         self._wake = wake
-        self._reflector = Reflector(source, self._changed, runtime=runtime, streaming=False)
+        self._needed = needed
+        self._reflector = Reflector(source, self._changed, runtime=runtime, streaming=False, on_sync=wake)
 
     def start(self) -> None:
         """Begin to follow it."""
@@ -52,8 +61,16 @@ class Brake:
         """Stop following it."""
         self._reflector.stop(0)
 
+    def problem(self) -> str | None:
+        """For readiness: why a stop that somebody sets might not be seen."""
+        return self._reflector.problem() if self._needed else None
+
     def why(self) -> str:
         """Why nothing new may be done; empty if it may."""
+        return UNKNOWN if self._needed and not self._reflector.synced else self.said()
+
+    def said(self) -> str:
+        """Where somebody says stop, as far as is known: a reason to call off what has begun. Empty: nobody does."""
         found = self._reflector.store.get(self._name)
         said = found.metadata.annotations.get(self._key(), "") if found is not None else ""
         return f"emergency stop: {self._key()} on {self._where}" if said not in {"", "false"} else ""

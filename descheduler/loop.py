@@ -97,7 +97,7 @@ class Loop:
         """Nodes that were being lost when the last plan was made."""
         self._led = False
         self._planned_at: datetime | None = None
-        self._planned_for: tuple[int, Settings] | None = None
+        self._planned_for: tuple[int, Settings, str] | None = None
         self._cleared_at: datetime | None = None
         self._swept_at: datetime | None = None
         self.last: Plan | None = None
@@ -162,7 +162,11 @@ class Loop:
         """What a plan made now would be made for."""
         if self._planned_at is None:
             return "start"
-        return "change" if self._planned_for != (state.changes, settings) else "interval"
+        return "change" if self._is_changed(state, settings) else "interval"
+
+    def _is_changed(self, state: ClusterState, settings: Settings) -> bool:
+        """Since the last plan. That nothing holds moves back any more is a change too: those of the last one wait."""
+        return self._planned_for != (state.changes, settings, self._parts.stopped())
 
     def _due(self, state: ClusterState, settings: Settings, context: Context) -> datetime | None:
         """When to make the next one, if no node is lost until then; None: now."""
@@ -170,7 +174,7 @@ class Loop:
             return context.now + PLAN_GAP
         if self._planned_at is None:
             return None
-        changed = self._planned_for != (state.changes, settings)
+        changed = self._is_changed(state, settings)
         due = self._planned_at + (PLAN_GAP if changed else settings.rescheduling_interval)
         silent = interruption.next_change(context)
         return due if silent is None else min(due, silent)
@@ -179,8 +183,8 @@ class Loop:
         began = self._parts.clock()
         begun = tuple(self._creating.values())
         made = plan.make(state, settings, now, self._parts.usage(), begun=begun)
-        self._planned_at, self._planned_for, self.last = now, (state.changes, settings), made
         took, stopped = self._parts.clock() - began, self._parts.stopped()
+        self._planned_at, self._planned_for, self.last = now, (state.changes, settings, stopped), made
         self._parts.teller.planned(made, took, now)
         self._parts.teller.gauged(gauges.read(state, made, settings, now))
         self._parts.teller.rested(memory.rests(state.migrations.values(), settings, now), now)

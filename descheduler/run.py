@@ -106,19 +106,20 @@ class Descheduler:
             settings = Settings() if self._follow is None else self._follow.current
         self._settings = settings
         self._pool = ThreadPoolExecutor(settings.migrations.workers, thread_name_prefix="move")
-        self._brake = Brake(
+        self.brake = Brake(
             self._watching,
             options.namespace,
             CONFIG_MAP,
             key=lambda: keys.under(self._settings.label_prefix).emergency_stop,
             wake=self._wake,
             runtime=runtime,
+            needed=options.settings is not None,
         )
         self._measuring = Measuring(Sources(MetricsApi(self._acting)), lambda: self._settings, runtime=runtime)
         teller = Teller(
             self._recorder, runtime.meter, runtime.log, guided=self._guided, settings=_settings_object(options)
         )
-        judge = Judge(lambda: self._settings, self._brake.why, holder=identity)
+        judge = Judge(lambda: self._settings, self.brake.said, holder=identity)
         executor = Executor(self._acting, keys.under(settings.label_prefix))
         self._crew = Crew()
         migrator = Migrator(
@@ -135,7 +136,7 @@ class Descheduler:
             ClusterWrites(self._acting),
             Surroundings(
                 settings=lambda: self._settings,
-                stopped=self._brake.why,
+                stopped=self.brake.why,
                 leading=self._leading,
                 pool=self._pool,
                 wake=self._wake,
@@ -154,7 +155,7 @@ class Descheduler:
                 pool=self._pool,
                 wake=self._wake,
                 settings=lambda: self._settings,
-                stopped=self._brake.why,
+                stopped=self.brake.why,
                 leading=self._leading,
                 usage=self._measuring.usage,
                 clock=runtime.clock,
@@ -181,7 +182,7 @@ class Descheduler:
     def start(self) -> None:
         """Begin to watch and to stand for election."""
         self._recorder.start()
-        self._brake.start()
+        self.brake.start()
         self._measuring.start()
         if self._follow is not None:
             self._follow.start()
@@ -193,7 +194,7 @@ class Descheduler:
         self.elector.stop(STOP_SECONDS)
         if self._follow is not None:
             self._follow.stop()
-        self._brake.stop()
+        self.brake.stop()
         self._measuring.stop()
         self.live.stop()
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -262,6 +263,7 @@ def run(options: argparse.Namespace) -> int:
     log.emit(Log.STARTING, version=_version(), settings=convert.flatten(convert.to_plain(process.settings)))
     health = probes.Health()
     health.ready("state", process.live.problem)
+    health.ready("emergency stop", process.brake.problem)
     health.live("lease", process.elector.problem)
     server = probes.ProbeServer(options.probes, health=health, meter=meter)
     server.start()
