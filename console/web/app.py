@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from flask import Flask, Response, abort, redirect, render_template, request
@@ -76,10 +76,13 @@ class _Pages:
         return render_template("settings.html", settings=shown.settings, source=shown.summary["settings"])
 
     def events(self) -> Response:
+        if request.method == "HEAD":  # Flask answers it wherever it answers GET; nothing is streamed
+            return _stream(())
         if not self._streams.enter():
             abort(503, "as many pages are open as this process can serve")
-        sent = _sent(self._board, Sender(self._render), self._streams)
-        return Response(sent, mimetype="text/event-stream", headers={"X-Accel-Buffering": "no"})
+        answer = _stream(_sent(self._board, Sender(self._render)))
+        answer.call_on_close(self._streams.leave)
+        return answer
 
     def _render(self, part: str, picture: Picture) -> str:
         with self._app.app_context():
@@ -114,20 +117,22 @@ def _protect(response: Response) -> Response:
     return response
 
 
-def _sent(board: Board, sender: Sender, streams: Streams) -> Iterator[bytes]:
-    try:
-        number, first = 0, True
-        yield b"retry: 1000\n\n"
-        while not board.closed:
-            hung = board.after(number, HEARTBEAT_SECONDS)
-            if hung is None:
-                yield comment()
-                continue
-            number = hung.number
-            yield from sender.first(hung.picture, board.samples()) if first else sender.next(hung.picture)
-            first = False
-    finally:
-        streams.leave()
+def _stream(sent: Iterable[bytes]) -> Response:
+    return Response(sent, mimetype="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+
+def _sent(board: Board, sender: Sender) -> Iterator[bytes]:
+    """Holds nothing that has to be given back: it may never be started, and then no `finally` of it would run."""
+    number, first = 0, True
+    yield b"retry: 1000\n\n"
+    while not board.closed:
+        hung = board.after(number, HEARTBEAT_SECONDS)
+        if hung is None:
+            yield comment()
+            continue
+        number = hung.number
+        yield from sender.first(hung.picture, board.samples()) if first else sender.next(hung.picture)
+        first = False
 
 
 def _remember(token: str) -> BaseResponse:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import pytest
 from flask.testing import FlaskClient
+from jinja2 import TemplateNotFound
 
 from console.web import app, events
 from console.web.access import LOCAL, Access
@@ -166,6 +167,34 @@ def test_before_the_first_picture_and_beyond_the_last_page() -> None:
     full = client(pictures.picture(), pages=0)
     assert full.get("/events").status_code == 503
     assert client(pictures.picture()).get("/nodes/none").status_code == 404
+
+
+def test_a_page_that_was_never_read_leaves_its_place() -> None:
+    """Whoever asks for the head only, or goes away before the first byte, has begun no stream that could end."""
+    board = Board()
+    board.hang(pictures.picture())
+    browser = app.create(board, OPEN, Streams(1)).test_client()
+    for _ in range(3):
+        head = browser.head("/events")
+        assert (head.status_code, head.mimetype, head.data) == (200, "text/event-stream", b"")
+        browser.get("/events", buffered=False).close()
+    with browser.get("/events", buffered=False) as read:
+        assert next(read.iter_encoded()) == b"retry: 1000\n\n"
+        assert browser.get("/events").status_code == 503, "there is one place, and somebody has it"
+        assert browser.head("/events").status_code == 200, "a head needs none"
+    with browser.get("/events", buffered=False) as again:
+        assert again.status_code == 200
+
+
+def test_a_page_whose_picture_cannot_be_made_leaves_its_place() -> None:
+    board = Board()
+    board.hang(pictures.picture())
+    made = app.create(board, OPEN, Streams(1))
+    made.jinja_loader = None
+    browser = made.test_client()
+    for _ in range(2):
+        with pytest.raises(TemplateNotFound), browser.get("/events", buffered=False) as read:
+            list(read.iter_encoded())
 
 
 def test_no_route_takes_anything_but_a_look() -> None:
