@@ -7,7 +7,7 @@ is opened again by itself.
 from __future__ import annotations
 
 import queue
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
@@ -17,7 +17,7 @@ from cluster.reflector import Reflector
 from cluster.resources import Resource
 from cluster.runtime import Runtime
 from cluster.source import ClusterSource
-from cluster.store import Delta, Object
+from cluster.store import Delta, Kind, Object, key_of
 from descheduler import listing, sync
 from descheduler.gathered import Gap
 from descheduler.kinds import Watched
@@ -39,12 +39,24 @@ def followed(
     *,
     namespace: str | None = None,
     name: str = "",
+    expected: Sequence[T] = (),
 ) -> Iterator[Changes[T]]:
-    """Changes of a collection, or of one object of it, what is there first included."""
+    """Changes of a collection, or of one object of it, what is there first included.
+
+    `expected` was there a moment ago. No watch tells of what was deleted before it began, so what the first list no
+    longer has is told as deleted then: whoever waits for it would wait for ever.
+    """
     selector = f"metadata.name={name}" if name else None
     source: ClusterSource[T] = ClusterSource(client, resource, type_, namespace=namespace, field_selector=selector)
     changes: Changes[T] = queue.SimpleQueue()
-    reflector = Reflector(source, changes.put, runtime=runtime)
+
+    def listed() -> None:
+        for item in expected:
+            found = reflector.store.get(key_of(item))
+            if found is None or found.metadata.uid != item.metadata.uid:
+                changes.put(Delta(Kind.DELETED, key_of(item), item, None))
+
+    reflector = Reflector(source, changes.put, runtime=runtime, on_sync=listed)
     reflector.start()
     try:
         yield changes

@@ -167,19 +167,20 @@ def _is_restored(ours: Keys) -> Judge:
 
 
 def _wait(session: Session, found: Sequence[Node], ours: Keys, judge: Judge) -> Ending:
-    """Until every node has come to its end."""
+    """Until every node has come to its end. One that is gone has, whoever bears its name by then."""
     names = [it.metadata.name for it in found]
     latest = {it.metadata.name: it for it in found}
+    asked = {it.metadata.uid for it in found}
     ended: dict[str, Ending] = {}
     timeout = session.options.timeout
     seconds = None if timeout is None else float(timeout.total_seconds())
     only = names[0] if len(names) == 1 else ""
     with (
-        following.followed(session.door.client, NODES, Node, session.runtime, name=only) as changes,
+        following.followed(session.door.client, NODES, Node, session.runtime, name=only, expected=found) as changes,
         progress.shown(session, names) as tracker,
     ):
         for delta in following.each(changes, session.runtime, seconds):
-            if delta is not None and delta.key[1] in latest:
+            if delta is not None and delta.object.metadata.uid in asked:
                 name = delta.key[1]
                 latest[name] = delta.object
                 tracker.tell(name, *_standing(session, delta, ours))

@@ -125,7 +125,7 @@ def _create(session: Session, pod: Pod) -> PodMigration:
 
 def _wait(session: Session, made: PodMigration) -> Ending:
     meta, seconds = made.metadata, _seconds(session)
-    name, last = made.spec.pod_ref.name, made
+    name, last, gone = made.spec.pod_ref.name, made, False
     with (
         following.followed(
             session.door.client,
@@ -134,21 +134,21 @@ def _wait(session: Session, made: PodMigration) -> Ending:
             session.runtime,
             namespace=meta.namespace,
             name=meta.name,
+            expected=(made,),
         ) as changes,
         progress.shown(session, (name,)) as tracker,
     ):
         for delta in following.each(changes, session.runtime, seconds):
             if delta is None or delta.object.metadata.uid != meta.uid:
                 continue
-            last = delta.object
-            ended = not move_list.is_open(last)
-            if ended or delta.kind is Kind.DELETED:
+            last, gone = delta.object, delta.kind is Kind.DELETED
+            if gone or not move_list.is_open(last):
                 break
             done, total = progress.steps(last.status.step)
             tracker.tell(name, _standing(last), done, total)
         if not move_list.is_open(last):
             tracker.tell(name, last.status.phase, 1, 1)
-    return _conclude(session, last)
+    return _conclude(session, last, gone=gone)
 
 
 def _standing(migration: PodMigration) -> str:
@@ -157,13 +157,15 @@ def _standing(migration: PodMigration) -> str:
     return f"{where} ({status.message})" if status.message else where
 
 
-def _conclude(session: Session, last: PodMigration) -> Ending:
+def _conclude(session: Session, last: PodMigration, *, gone: bool) -> Ending:
+    """One that nobody has taken up is gone at once when it is deleted, without ever being marked as such."""
     if session.machine:
         session.show(move_list.plain(last), ())
     if move_list.is_open(last):
-        told = "it is still" if last.metadata.deletion_timestamp is None else "it was deleted while it was"
+        deleted = gone or last.metadata.deletion_timestamp is not None
+        told = "it was deleted while it was" if deleted else "it is still"
         session.complain(f"the move has not ended, {told} {_standing(last)}")
-        return Ending.TIMED_OUT if last.metadata.deletion_timestamp is None else Ending.FAILED
+        return Ending.FAILED if deleted else Ending.TIMED_OUT
     session.say(move_list.sentence(last))
     return Ending.DONE if last.status.phase == "Completed" else Ending.FAILED
 

@@ -4,6 +4,7 @@ import argparse
 import importlib
 import io
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from testbed.waiting import patient
 from tests.unit.cluster import fake_api
 from tests.unit.cluster.fake_api import Answer, FakeApi, Seen, status
 from tests.unit.cluster.surroundings import World
+from tests.unit.descheduler import build
 
 HEAD = "apiVersion: spotshift.dev/v1alpha1\nkind: Policy\n"
 OURS = keys.under()
@@ -120,12 +122,20 @@ def test_a_pod_is_not_asked_to_move_to_its_own_node() -> None:
         assert {it.method for it in api.seen} == {"GET"}
 
 
-def draining(*nodes: dict[str, Any]) -> fake_api.Script:
-    """Nodes that whoever watches them finds in this state."""
+END = {"metadata": {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}}
+"""Of a list that is streamed."""
+
+
+def draining(
+    *nodes: dict[str, Any], gone: Sequence[dict[str, Any]] = (), then: Sequence[dict[str, Any]] = ()
+) -> fake_api.Script:
+    """Nodes that whoever watches them finds in this state, less those that are gone by then; and what comes after."""
     usual = cluster(HEAD)
-    end = {"metadata": {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}}
-    events = [*({"type": "ADDED", "object": it} for it in nodes), {"type": "BOOKMARK", "object": end}]
-    sent = b"".join(json.dumps(it).encode() + b"\n" for it in events)
+    listed = [
+        *({"type": "ADDED", "object": it} for it in nodes if it not in gone),
+        {"type": "BOOKMARK", "object": END},
+    ]
+    sent = b"".join(json.dumps(it).encode() + b"\n" for it in (*listed, *then))
     named = {f"/api/v1/nodes/{it['metadata']['name']}": it for it in nodes}
 
     def script(seen: Seen) -> Answer:
@@ -165,6 +175,88 @@ def test_how_a_drain_ends(nodes: tuple[dict[str, Any], ...], wanted: tuple[Endin
         ended, out, _ = run(api, "maintenance", "start", *names, "--wait", "--timeout", limit)
         assert (ended, wanted[1] in out, wanted[2] in out) == (wanted[0], True, True), out
         assert ("Left on a:" in out) == bool(OURS.maintenance_remaining in nodes[0]["metadata"]["annotations"])
+
+
+NEW = {"metadata": {"name": "a", "uid": "new", "resourceVersion": "13"}, "spec": {}, "status": {}}
+"""A machine of the same name that has nothing to do with what was asked for."""
+GOING = drained("a", status="draining 1/2")
+GONE = {"type": "DELETED", "object": build.merged(GOING, {"metadata": {"resourceVersion": "12"}})}
+LOST: dict[str, tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]] = {
+    "while it was waited for": ((), (GONE,)),
+    "and another took its name": ((), (GONE, {"type": "ADDED", "object": NEW})),
+    "before the watch began": ((GOING,), ()),
+    "before the watch began, and another has its name": ((GOING,), ({"type": "ADDED", "object": NEW},)),
+}
+
+
+@pytest.mark.parametrize(("gone", "then"), LOST.values(), ids=LOST.keys())
+def test_a_node_that_is_gone_is_no_longer_waited_for(
+    gone: Sequence[dict[str, Any]], then: Sequence[dict[str, Any]]
+) -> None:
+    """The other one comes to its end last, so that everything about the first is heard."""
+    last = {"type": "MODIFIED", "object": build.merged(drained("b"), {"metadata": {"resourceVersion": "20"}})}
+    with fake_api.running() as api:
+        api.script = draining(GOING, drained("b", status="draining 1/2"), gone=gone, then=(*then, last))
+        ended, out, err = run(api, "maintenance", "start", "a", "b", "--wait", "--timeout", "1m")
+        assert (ended, err) == (Ending.DONE, "")
+        assert "a: the node is gone\n" in out
+
+
+MOVES = "/apis/spotshift.dev/v1alpha1/namespaces/shop/podmigrations"
+
+
+def moved(*sent: tuple[str, dict[str, Any]]) -> fake_api.Script:
+    """A cluster in which a move that is asked for goes this way, of which a watch tells."""
+    usual = cluster(HEAD)
+
+    def script(seen: Seen) -> Answer:
+        if seen.path != MOVES or (seen.method == "GET" and "watch" not in seen.query):
+            return usual(seen)
+        meta = {"name": "m", "namespace": "shop", "uid": "m", "resourceVersion": "5"}
+        move = {"metadata": meta, "spec": {"podRef": {"name": "web-0", "uid": "u"}}}
+        if seen.method == "POST":
+            return Answer(201, move)
+        events = [{"type": kind, "object": build.merged(move, changed)} for kind, changed in sent]
+        return Answer(body=b"".join(json.dumps(it).encode() + b"\n" for it in events), hold=True)
+
+    return script
+
+
+def at(version: int, **status: str) -> dict[str, Any]:
+    return {"metadata": {"resourceVersion": str(version)}, "status": status}
+
+
+LISTED: tuple[str, dict[str, Any]] = ("BOOKMARK", END)
+DELETED = "error: the move has not ended, it was deleted while it was Pending\n"
+WAITS: dict[str, tuple[tuple[tuple[str, dict[str, Any]], ...], tuple[Ending, str]]] = {
+    "completed": ((("ADDED", at(8, phase="Completed")), LISTED), (Ending.DONE, "")),
+    "cancelled": ((("ADDED", at(8, phase="Cancelled")), LISTED), (Ending.FAILED, "")),
+    "deleted before anybody took it up": ((("ADDED", at(5)), LISTED, ("DELETED", at(12))), (Ending.FAILED, DELETED)),
+    "deleted before the watch began": ((LISTED,), (Ending.FAILED, DELETED)),
+    "deleted and called off": (
+        (("ADDED", at(5)), LISTED, ("MODIFIED", at(12, phase="Cancelled")), ("DELETED", at(13))),
+        (Ending.FAILED, ""),
+    ),
+    "another of its name": (
+        (("ADDED", build.merged(at(8, phase="Completed"), {"metadata": {"uid": "other"}})), LISTED),
+        (Ending.FAILED, DELETED),
+    ),
+    "not at its end": (
+        (("ADDED", at(8, phase="InProgress", step="Evict")), LISTED),
+        (Ending.TIMED_OUT, "error: the move has not ended, it is still InProgress Evict\n"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("sent", "wanted"), WAITS.values(), ids=WAITS.keys())
+def test_how_waiting_for_a_move_ends(
+    sent: tuple[tuple[str, dict[str, Any]], ...], wanted: tuple[Ending, str]
+) -> None:
+    with fake_api.running() as api:
+        api.script = moved(*sent)
+        limit = f"{patient(2):g}s" if wanted[0] is Ending.TIMED_OUT else "5m"
+        ended, _, err = run(api, "migrate", "web-0", "--wait", "--timeout", limit)
+        assert (ended, err) == wanted
 
 
 REQUESTED = {"metadata": {"name": "a", "uid": "n", "labels": {OURS.maintenance: "true"}}, "spec": {}, "status": {}}
