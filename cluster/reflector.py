@@ -104,13 +104,15 @@ class Reflector(Generic[T]):
         """Seconds since the server last proved the store to be current; a bookmark comes about every minute."""
         return self._clock() - self._current_at
 
+    def denied(self) -> str | None:
+        """What the server does not let us see. A short denial does not count, once the store was complete."""
+        return self._denied if self._course.denied or not self.synced else None
+
     def problem(self) -> str | None:
-        """For readiness: what keeps this from being usable. A short denial does not, once it was complete."""
+        """For readiness: what keeps this from being usable."""
         if self._thread.ident is not None and not self._thread.is_alive() and not self._stop.is_set():
             return f"{self._source.name}: the watch has ended"
-        if self._denied is not None and (self._course.denied or not self.synced):
-            return self._denied
-        return None if self.synced else f"{self._source.name} not synced yet"
+        return self.denied() or (None if self.synced else f"{self._source.name} not synced yet")
 
     # ---- the thread
 

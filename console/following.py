@@ -1,7 +1,7 @@
 """Follows the cluster by watches: one collection for who waits for an end, the whole state for who shows it live.
 
-A command asks once in the plain way first, so that missing rights are told at once; from then on a watch that breaks
-is opened again by itself.
+A watch that breaks is opened again by itself. One that is not permitted would be asked for again and again without a
+word: whoever waits is told instead.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 from cluster import errors
 from cluster.client import Client
@@ -18,6 +18,7 @@ from cluster.resources import Resource
 from cluster.runtime import Runtime
 from cluster.source import ClusterSource
 from cluster.store import Delta, Kind, Object, key_of
+from console.door import Unusable
 from descheduler import listing, sync
 from descheduler.gathered import Gap
 from descheduler.kinds import Watched
@@ -25,9 +26,33 @@ from descheduler.sync import Live, Turn
 from policy.settings import Settings
 
 T = TypeVar("T", bound=Object)
-Changes = queue.SimpleQueue[Delta[T]]
 POLL_SECONDS: Final = 0.25
 """Between two looks at the clock while nothing happens."""
+
+
+class Changes(Generic[T]):
+    """What has happened to a collection and was not taken yet."""
+
+    def __init__(self, source: ClusterSource[T], runtime: Runtime, expected: Sequence[T]) -> None:
+        self._waiting: queue.SimpleQueue[Delta[T]] = queue.SimpleQueue()
+        self._expected = expected
+        self.reflector = Reflector(source, self._waiting.put, runtime=runtime, on_sync=self._listed)
+
+    def take(self, seconds: float) -> Delta[T] | None:
+        """The next one; None if there is none within this time. Raises Unusable if there will be none."""
+        try:
+            return self._waiting.get(timeout=seconds)
+        except queue.Empty:
+            denied = self.reflector.denied()
+            if denied is not None:
+                raise Unusable(f"this cannot be followed: {denied}") from None
+            return None
+
+    def _listed(self) -> None:
+        for item in self._expected:
+            found = self.reflector.store.get(key_of(item))
+            if found is None or found.metadata.uid != item.metadata.uid:
+                self._waiting.put(Delta(Kind.DELETED, key_of(item), item, None))
 
 
 @contextmanager
@@ -48,30 +73,19 @@ def followed(
     """
     selector = f"metadata.name={name}" if name else None
     source: ClusterSource[T] = ClusterSource(client, resource, type_, namespace=namespace, field_selector=selector)
-    changes: Changes[T] = queue.SimpleQueue()
-
-    def listed() -> None:
-        for item in expected:
-            found = reflector.store.get(key_of(item))
-            if found is None or found.metadata.uid != item.metadata.uid:
-                changes.put(Delta(Kind.DELETED, key_of(item), item, None))
-
-    reflector = Reflector(source, changes.put, runtime=runtime, on_sync=listed)
-    reflector.start()
+    changes = Changes(source, runtime, expected)
+    changes.reflector.start()
     try:
         yield changes
     finally:
-        reflector.stop(0)
+        changes.reflector.stop(0)
 
 
 def each(changes: Changes[T], runtime: Runtime, seconds: float | None) -> Iterator[Delta[T] | None]:
     """Every change as it comes, and None now and then in between; ends when the time is up."""
     deadline = None if seconds is None else runtime.clock() + seconds
     while deadline is None or runtime.clock() < deadline:
-        try:
-            yield changes.get(timeout=POLL_SECONDS)
-        except queue.Empty:
-            yield None
+        yield changes.take(POLL_SECONDS)
 
 
 def permitted(client: Client) -> tuple[sync.Sources, tuple[Gap, ...]]:

@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import io
+import itertools
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -257,6 +258,42 @@ def test_how_waiting_for_a_move_ends(
         limit = f"{patient(2):g}s" if wanted[0] is Ending.TIMED_OUT else "5m"
         ended, _, err = run(api, "migrate", "web-0", "--wait", "--timeout", limit)
         assert (ended, err) == wanted
+
+
+WAITING = {
+    "a move": ("migrate", "web-0", "--wait"),
+    "a node": ("maintenance", "start", "a", "--wait"),
+    "all moves": ("migrations", "-w"),
+}
+
+
+@pytest.mark.parametrize("words", WAITING.values(), ids=WAITING.keys())
+def test_who_may_not_follow_is_told_so(words: tuple[str, ...]) -> None:
+    usual = moved()
+    denied = status(403, "Forbidden", "you cannot watch this")
+    with fake_api.running() as api:
+        api.script = lambda seen: denied if "watch" in seen.query else usual(seen)
+        with pytest.raises(Unusable, match=r"this cannot be followed: .*you cannot watch this"):
+            run(api, *words, "--timeout", "1m")
+
+
+def test_a_moment_in_which_everybody_is_denied_does_not_end_the_waiting() -> None:
+    """As an apiserver that was restarted answers until it has read the roles."""
+    told = moved(("ADDED", at(5)), LISTED)
+    usual, watches = moved(("MODIFIED", at(12, phase="Completed"))), itertools.count()
+    denied = status(403, "Forbidden", "nobody may do anything")
+
+    def script(seen: Seen) -> Answer:
+        if "watch" not in seen.query:
+            return usual(seen)
+        number = next(watches)
+        if number == 0:
+            return Answer(body=told(seen).body)
+        return denied if number == 1 else usual(seen)
+
+    with fake_api.running() as api:
+        api.script = script
+        assert run(api, "migrate", "web-0", "--wait", "--timeout", "1m")[0] is Ending.DONE
 
 
 REQUESTED = {"metadata": {"name": "a", "uid": "n", "labels": {OURS.maintenance: "true"}}, "spec": {}, "status": {}}
