@@ -15,7 +15,7 @@ from cluster import errors
 from cluster.objects import Node
 from cluster.resources import NODES
 from cluster.store import Delta, Kind
-from console import ages, door, following, installation, progress
+from console import ages, door, following, installation, look, progress
 from console.door import Unusable
 from console.ending import Ending
 from console.installation import InForce, Leader
@@ -44,6 +44,8 @@ def run(session: Session) -> Ending:
         session.warn(line)
     ours = keys.under(in_force.settings.label_prefix)
     found = _nodes(session)
+    if in_force.unknown:  # the label may be called otherwise here
+        session.warn(f"settings: {in_force.unknown}; {look.DEFAULTS}")
     _warn(session, in_force, found, ours)
     match options.action:
         case "start":
@@ -52,7 +54,7 @@ def run(session: Session) -> Ending:
             return _stop(session, found, ours)
         case _:
             _status(session, found, ours)
-            return Ending.INCOMPLETE if in_force.mistakes else Ending.DONE
+            return Ending.INCOMPLETE if in_force.mistakes or in_force.unknown else Ending.DONE
 
 
 def _warn(session: Session, in_force: InForce, found: Sequence[Node], ours: Keys) -> None:

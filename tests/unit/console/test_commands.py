@@ -114,6 +114,17 @@ def test_good_settings_are_not_spoken_of(words: tuple[str, ...]) -> None:
         assert out
 
 
+@pytest.mark.parametrize("words", LOOKING.values(), ids=LOOKING.keys())
+def test_settings_that_may_not_be_seen_are_assumed_and_that_is_told(words: tuple[str, ...]) -> None:
+    usual, denied = cluster(HEAD), status(403, "Forbidden", "not for you")
+    with fake_api.running() as api:
+        api.script = lambda seen: denied if "/configmaps/" in seen.path else usual(seen)
+        ended, out, err = run(api, *words)
+        where = "settings: ConfigMap spotshift-system/spotshift-settings"
+        told = f"{where} cannot be read: not for you; assumed: the defaults"
+        assert (ended, told in out + err) == (Ending.INCOMPLETE, True)
+
+
 def test_a_pod_is_not_asked_to_move_to_its_own_node() -> None:
     with fake_api.running() as api:
         api.script = cluster(HEAD)
