@@ -114,7 +114,7 @@ def composed(api: FakeApi, folder: Path, *words: str) -> run.Descheduler:
     }
     kubeconfig.write_text(yaml.safe_dump(config))
     options = command._parser().parse_args(["run", "--kubeconfig", str(kubeconfig), *words])
-    return run.Descheduler(options, Settings(), World().runtime)
+    return run.Descheduler(options, World().runtime, Settings())
 
 
 def test_the_process_waits_for_the_stop_if_it_has_a_settings_file(tmp_path: Path) -> None:
