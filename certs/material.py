@@ -148,7 +148,7 @@ def _leaf_faults(secret: Secret, pair: Pair | None, names: Sequence[str], now: d
 
 
 def _signer(data: Mapping[str, bytes], cert: str, key: str, now: datetime) -> tuple[Pair | None, Fault | None]:
-    pair = x509.read_pair(data.get(cert, b""), data.get(key, b""))
+    pair = x509.read_signer(data.get(cert, b""), data.get(key, b""))
     if pair is None:
         return None, Fault.UNREADABLE
     if not pair.cert.is_authority:

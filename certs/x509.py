@@ -92,12 +92,14 @@ def read(text: bytes) -> tuple[tuple[Certificate, ...], bool]:
 
 
 def read_pair(cert: bytes, key: bytes) -> Pair | None:
-    """The first certificate of a text, if this is its key and the key is one of ours."""
+    """The first certificate of a text, if this is its key. Those from elsewhere may have keys of any kind."""
     found, _ = read(cert)
-    loaded = _load_key(key)
-    if not found or loaded is None or not _belongs(loaded, found[0]):
-        return None
-    return Pair(found[0], key)
+    return Pair(found[0], key) if found and _belongs(key, found[0]) else None
+
+
+def read_signer(cert: bytes, key: bytes) -> Pair | None:
+    """The same for what we sign with, which is a key of our own kind."""
+    return read_pair(cert, key) if _load_key(key) is not None else None
 
 
 @functools.lru_cache(maxsize=256)
@@ -211,9 +213,9 @@ def _load_key(pem: bytes) -> ec.EllipticCurvePrivateKey | None:
     return key if isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name == "secp256r1" else None
 
 
-def _belongs(key: ec.EllipticCurvePrivateKey, cert: Certificate) -> bool:
+def _belongs(key: bytes, cert: Certificate) -> bool:
     try:
-        return key.public_key() == cert.parsed.public_key()
+        return serialization.load_pem_private_key(key, password=None).public_key() == cert.parsed.public_key()
     except _BAD:  # a certificate can be read although its key is of a kind that nobody knows
         return False
 

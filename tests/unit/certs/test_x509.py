@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509 as raw
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from certs import x509
 from certs.x509 import Pair
@@ -178,6 +178,25 @@ def unreadable() -> Iterable[tuple[str, bytes, bytes]]:
 @pytest.mark.parametrize(("cert", "key"), [pytest.param(c, k, id=name) for name, c, k in unreadable()])
 def test_what_cannot_be_used_is_none(cert: bytes, key: bytes) -> None:
     assert x509.read_pair(cert, key) is None
+    assert x509.read_signer(cert, key) is None
+
+
+def test_a_leaf_from_elsewhere_may_have_a_key_of_another_kind() -> None:
+    """RSA is what others make if nobody asks for anything else. What we sign with is our own."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    name = raw.Name([raw.NameAttribute(raw.NameOID.COMMON_NAME, HOST)])
+    made = (
+        raw.CertificateBuilder(name, name, key.public_key(), 7, NOW, NOW + timedelta(days=1))
+        .sign(key, hashes.SHA256())
+        .public_bytes(serialization.Encoding.PEM)
+    )
+    text = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    pair = x509.read_pair(made, text)
+    assert pair is not None
+    assert pair.cert.serial == 7
+    assert x509.read_signer(made, text) is None
 
 
 def test_junk_in_a_bundle_is_noticed_and_skipped() -> None:
