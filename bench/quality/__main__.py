@@ -26,7 +26,7 @@ FULL, SMOKE = Sizes(20, 4, 300), Sizes(6, 1, 60)
 SEEDS, SMOKE_SEEDS = (1, 2, 3, 4, 5), (1,)
 GUIDED, HOT, UNGUIDED, PEER = "guided", "hot pool preferred", "unguided", "sigs descheduler"
 QUIET_SECONDS = 5.0
-TIMEOUT_SECONDS = 180.0
+TIMEOUT_SECONDS = 120.0
 ENDED = {"Completed", "Failed", "Cancelled"}
 
 
