@@ -31,6 +31,7 @@ from testbed.waiting import eventually
 
 OURS, DRAIN, PEER, NOTHING = "spotshift", "kubectl drain", "sigs descheduler", "nothing"
 PEER_INTERVAL_SECONDS = 5
+SETTLED_SECONDS, LOOK_SECONDS = 15.0, 0.2
 TAINT: Final = {"key": "aws-node-termination-handler/spot-itn", "effect": "NoSchedule"}
 START: Final = {"testbed.spotshift.dev/ready-delay": "5s"}
 SYSTEM: Final = "spotshift-system"
@@ -112,6 +113,11 @@ class Watched:
             elsewhere += min(wanted, sum(1 for it in serving if it[0] == app and it[1] != self.lost))
         self.short.append((time.monotonic(), missing, elsewhere))
 
+    def settled(self) -> bool:
+        """Whether all have been Ready elsewhere for a while: nothing is lost any more."""
+        at, missing, elsewhere = self.short[-1]
+        return not missing and elsewhere == sum(self.apps.values()) and time.monotonic() > at + SETTLED_SECONDS
+
 
 def result(variant: str, seen: Watched, began: float, ended: float) -> Result:
     """What was missing between the two, and when it was there again."""
@@ -161,15 +167,16 @@ class Stage:
         if variant == DRAIN:
             _beside(lambda: self.running.kubectl("drain", lost, "--ignore-daemonsets", "--timeout=120s"))
         with self._peer() if variant == PEER else nullcontext():
-            _wait(began + self.sizes.notice)
+            _wait(seen, began + self.sizes.notice)
         seen.gone = True
         seen.count()
         self.kube.delete("nodes", lost)
-        _wait(began + self.sizes.watched)
+        _wait(seen, began + self.sizes.watched)
+        ended = time.monotonic()
         remove_namespace(self.kube, namespace)
         for name in others:
             self.kube.delete("nodes", name)
-        return result(variant, seen, began, began + self.sizes.watched)
+        return result(variant, seen, began, ended)
 
     def _peer(self) -> AbstractContextManager[None]:
         """The sigs descheduler evicts what does not tolerate a taint."""
@@ -206,8 +213,10 @@ def _beside(run: Callable[[], object]) -> None:
     threading.Thread(target=run, daemon=True).start()
 
 
-def _wait(until: float) -> None:
-    time.sleep(max(0.0, until - time.monotonic()))
+def _wait(seen: Watched, until: float) -> None:
+    """Until then, or until there is nothing more to see."""
+    while time.monotonic() < until and not seen.settled():
+        time.sleep(LOOK_SECONDS)
 
 
 @contextmanager
