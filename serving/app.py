@@ -4,7 +4,6 @@ The questions and answers are those of `telemetry.probes`. The only module that 
 """
 
 import threading
-from socket import socket
 from typing import Any
 
 from flask import Flask, Response, request
@@ -54,7 +53,7 @@ class Server:
         self._server.connections.drop_all()
 
 
-class _Server(ThreadedWSGIServer):
+class _Server(listening.Limited, ThreadedWSGIServer):
     """Everybody on the network can connect, and each connection holds a thread for as long as it says a little."""
 
     def __init__(self, *arguments: Any) -> None:
@@ -64,17 +63,6 @@ class _Server(ThreadedWSGIServer):
     def server_bind(self) -> None:
         listening.answer_both(self.socket, self.host)
         super().server_bind()
-
-    def process_request(self, request: socket | tuple[bytes, socket], client_address: Any) -> None:
-        self.connections.came(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: socket | tuple[bytes, socket]) -> None:
-        self.connections.gone(request)
-        super().shutdown_request(request)
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away in the middle is not worth a stack on stderr."""
 
 
 class _Handler(WSGIRequestHandler):

@@ -3,7 +3,8 @@
 import threading
 from collections import OrderedDict
 from socket import AF_INET6, IPPROTO_IPV6, IPV6_V6ONLY, SHUT_RDWR, has_dualstack_ipv6, socket
-from typing import Final
+from socketserver import BaseServer
+from typing import Any, Final
 
 MAX_CONNECTIONS: Final = 32
 """A kubelet and two scrapers use three. When more come, the oldest is closed: who is slow loses, not who is new."""
@@ -62,6 +63,23 @@ class Connections:
         with self._guard:
             for connection in self._open.values():
                 _hang_up(connection)
+
+
+class Limited(BaseServer):
+    """To be put before a server with a thread for each connection, which is what the limit is about."""
+
+    connections: Connections
+
+    def process_request(self, request: socket | tuple[bytes, socket], client_address: Any) -> None:
+        self.connections.came(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: socket | tuple[bytes, socket]) -> None:
+        self.connections.gone(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that went away in the middle is not worth a stack on stderr."""
 
 
 def _hang_up(connection: socket) -> None:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socket import AI_PASSIVE, SOCK_STREAM, getaddrinfo, socket
+from socket import AI_PASSIVE, SOCK_STREAM, getaddrinfo
 from typing import Final
 
 from telemetry import listening, scrub
@@ -149,7 +149,7 @@ class ProbeServer:
         self._server.connections.drop_all()
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(listening.Limited, ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
     request_queue_size = listening.MAX_CONNECTIONS
@@ -163,17 +163,6 @@ class _Server(ThreadingHTTPServer):
     def server_bind(self) -> None:
         listening.answer_both(self.socket, self._host)
         super().server_bind()
-
-    def process_request(self, request: socket | tuple[bytes, socket], client_address: object) -> None:
-        self.connections.came(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: socket | tuple[bytes, socket]) -> None:
-        self.connections.gone(request)
-        super().shutdown_request(request)
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away in the middle is not worth a stack on stderr."""
 
 
 def _handler(health: Health, meter: Meter) -> type[BaseHTTPRequestHandler]:
