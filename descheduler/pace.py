@@ -11,8 +11,8 @@ from typing import Final
 COALESCE_SECONDS: Final = 0.05
 """Between two turns at least. The first change after a rest is looked at at once; a roll-out brings hundreds."""
 REST_FACTOR: Final = 1.0
-"""Rest after a turn, in turns, unless something urgent happens: constant churn then costs half of one core. With three
-the last of a hundred changes in the largest of clusters was planned for after half a second.
+"""Rest after a turn, in turns, unless something urgent happens: constant churn then costs half of one core. With
+three, the last of a hundred changes in the largest of clusters was planned for after half a second.
 """
 
 

@@ -29,7 +29,7 @@ CASES = {
     "a change after a short turn": ((False,), None, 0.001, COALESCE_SECONDS),
     "an urgent change does not wait": ((True,), None, 1.0, COALESCE_SECONDS),
     "urgent among others": ((False, True, False), None, 1.0, COALESCE_SECONDS),
-    "what it asked for comes first": ((False,), 2.0, 1.0, 2.0),
+    "what it asked for comes first": ((False,), 0.5, 1.0, 0.5),
 }
 
 
