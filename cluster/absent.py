@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from cluster import errors
 from cluster.decode import Page
@@ -54,3 +54,8 @@ class MayBeAbsent(Generic[T]):
             self.absent = True
             self.on_absent()
             raise
+
+
+def is_absent(source: Source[Any]) -> bool:
+    """Whether the server was last seen without the resource."""
+    return isinstance(source, MayBeAbsent) and source.absent

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from cluster.absent import MayBeAbsent
+from cluster.absent import MayBeAbsent, is_absent
 from cluster.recovery import Tuning
 from cluster.reflector import Reflector
 from cluster.resources import Resource
@@ -131,7 +131,7 @@ class LiveView(Generic[V]):
         return next(filter(None, waited), None if self._complete else "the view is not built yet")
 
     def _problem(self, resource: Resource, source: Source[Any]) -> str | None:
-        return None if _is_absent(source) else self._reflectors[resource].problem()
+        return None if is_absent(source) else self._reflectors[resource].problem()
 
     def _changed(self, resource: Resource, delta: Delta[Any]) -> None:
         self._changes.put((resource, delta))
@@ -186,14 +186,10 @@ class LiveView(Generic[V]):
                 self._parts = self._make(change)
                 for resource, source in self._sources:
                     # The store of a resource that is gone still holds what was there before.
-                    if resource not in self._aside and not _is_absent(source):
+                    if resource not in self._aside and not is_absent(source):
                         for seen in self._reflectors[resource].store.snapshot().values():
                             self._parts.put(resource, seen)
             case Gone(resource):
                 self._parts.forget(resource)
             case (resource, delta):
                 self._parts.apply(resource, delta)
-
-
-def _is_absent(source: Source[Any]) -> bool:
-    return isinstance(source, MayBeAbsent) and source.absent

@@ -120,9 +120,13 @@ def subject(migration: PodMigration) -> str:
     status = migration.status
     if status.resolved is not None and status.resolved.workload is not None:
         return status.resolved.workload.uid
-    went_on = status.phase == "Completed" or status.step in PAST_EVICTION
-    copied = status.replacement.name if status.replacement is not None and went_on else ""
+    copied = status.replacement.name if status.replacement is not None and went(migration) else ""
     return f"{migration.metadata.namespace}/{copied or migration.spec.pod_ref.name}"
+
+
+def went(migration: PodMigration) -> bool:
+    """Whether a move that has ended took its pod away, whatever came of it."""
+    return migration.status.phase == "Completed" or migration.status.step in PAST_EVICTION
 
 
 def _streak(moves: Iterable[PodMigration]) -> list[PodMigration]:

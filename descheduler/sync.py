@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cluster import objects
-from cluster.absent import MayBeAbsent
+from cluster.absent import MayBeAbsent, is_absent
 from cluster.client import Client
 from cluster.recovery import Tuning
 from cluster.reflector import Reflector
@@ -134,7 +134,7 @@ class Live:
 
     def absent(self) -> tuple[str, ...]:
         """Kinds that the server does not have; planning goes on without them."""
-        return tuple(kind.name for kind, source in self._sources if _is_absent(source))
+        return tuple(kind.name for kind, source in self._sources if is_absent(source))
 
     def problem(self) -> str | None:
         """For readiness: what keeps the state from being usable."""
@@ -144,7 +144,7 @@ class Live:
         return next(filter(None, waited), None if self.synced else "the state is not complete yet")
 
     def _problem(self, kind: kinds.Watched, source: Source[Any]) -> str | None:
-        return None if _is_absent(source) else self._reflectors[kind.name].problem()
+        return None if is_absent(source) else self._reflectors[kind.name].problem()
 
     # ---- the thread
 
@@ -246,7 +246,3 @@ def _differ(old: Any, new: Any, fields: Iterable[str]) -> bool:
         if before is not after and before != after:
             return True
     return False
-
-
-def _is_absent(source: Source[Any]) -> bool:
-    return isinstance(source, MayBeAbsent) and source.absent

@@ -245,8 +245,7 @@ def _changed_at(migration: PodMigration, state: ClusterState, now: datetime) -> 
         pod = state.pods.get((migration.metadata.namespace, ref.name))
         gone = pod is None or (ref.uid and ref.uid != pod.metadata.uid)
         return now if gone or status.replacement is not None else None
-    went = status.phase == "Completed" or status.step in memory.PAST_EVICTION
-    return memory.ended(migration) if went else None
+    return memory.ended(migration) if memory.went(migration) else None
 
 
 def _shares(used: Measured, node: NodeState) -> tuple[float, float]:
