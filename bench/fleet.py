@@ -1,6 +1,7 @@
 """A large cluster as the API tells it: nodes, ReplicaSets and pods, so evenly laid out that nothing is to be done.
 
-Pure: the same numbers give the same cluster. Pods are those of `bench.pods`, each on the node that was least full.
+Pure: the same numbers give the same cluster. Every second node is spot; every second template asks to avoid spot and
+is on the others. Pods are those of `bench.pods`, each on the node of its capacity that was least full.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import msgspec
 from bench import pods
 from bench.decode import PODS_PER_TEMPLATE
 from bench.pods import Object
+from policy import keys
+from policy.values import Spot
 
 PODS_PER_NODE = 30
 """As in 5,000 nodes with 150,000 pods, the largest cluster that Kubernetes supports."""
@@ -42,7 +45,7 @@ def node(number: int, *, version: int = 1, labels: dict[str, str] | None = None,
             "creationTimestamp": pods.BORN,
             "labels": {
                 "kubernetes.io/hostname": name,
-                "node.kubernetes.io/capacity": "on-demand",
+                "node.kubernetes.io/capacity": "on-demand" if number % 2 else "spot",
                 "topology.kubernetes.io/zone": f"eu-central-1{ZONES[number % len(ZONES)]}",
                 **(labels or {}),
             },
@@ -88,15 +91,19 @@ def pod(template: int, number: int, on: str, *, version: int = 1) -> Object:
     made = pods.pod(template, number, random.Random(number))
     made["spec"]["nodeName"] = on
     made["metadata"]["resourceVersion"] = str(version)
+    if template % 2:
+        made["metadata"]["annotations"][keys.under().spot] = Spot.AVOID.value
     return made
 
 
 def placed(nodes: int, count: int) -> Iterator[Object]:
-    """The pods, each on the node that holds least so far."""
-    load = [(0, number) for number in range(nodes)]
+    """The pods, each on the node of its capacity that holds least so far."""
+    loads = [(0, number) for number in range(0, nodes, 2)], [(0, number) for number in range(1, nodes, 2)]
     for number in range(count):
+        template = number % templates(count)
+        load = loads[template % 2]
         held, at = heapq.heappop(load)
-        made = pod(number % templates(count), number, node_name(at))
+        made = pod(template, number, node_name(at))
         heapq.heappush(load, (held + _milli(made), at))
         yield made
 

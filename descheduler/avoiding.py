@@ -13,8 +13,8 @@ from cluster.objects import Pod
 from descheduler import mixes
 from descheduler.guards.case import Case, Context
 from descheduler.mixes import Mixed
+from descheduler.node_state import Key
 from descheduler.workload import Workload
-from policy.capacity import CapacityType
 from policy.mix import Mix
 from policy.placement import SPOT_OF_TIER
 from policy.values import INT32_MAX, Spot
@@ -27,7 +27,7 @@ def find(context: Context) -> Iterator[Mixed]:
     """All of them, in the order of their names, as workloads that are off a mix without any spot. One that is being
     rolled out is looked at when that is over.
     """
-    spot = {name for name, node in context.state.nodes.items() if node.capacity is CapacityType.SPOT}
+    spot = context.state.roster.spot()
     # One pod of each kind: those of one owner share their annotations, unless somebody wrote on one of them by hand.
     asked = {(mixes.owner(pod), id(pod.metadata.annotations)): pod for pod in _may_avoid(context, spot)}
     found = {workload.uid: workload for pod in asked.values() if (workload := _workload(pod, context)) is not None}
@@ -47,8 +47,13 @@ def _may_avoid(context: Context, spot: Collection[str]) -> Iterator[Pod]:
             yield from state.nodes[name].pods.values()
         return
     if asked.pods:
-        for pods in (state.nodes[name].pods for name in spot):
-            yield from (pods[key] for key in pods.keys() & asked.pods)
+        known: dict[str, frozenset[Key]] = state.roster.of_pods(find, None)
+        for name in spot:
+            pods = state.nodes[name].pods
+            if name not in known:
+                known[name] = frozenset(pods.keys() & asked.pods)
+            if known[name]:
+                yield from (pods[key] for key in known[name])
     spoken_for = [state.by_namespace.get(name, {}) for name in asked.namespaces]
     for above in asked.controllers:
         spoken_for += [state.by_owner.get(uid, {}) for uid in (above, *state.replica_sets.get(above, ()))]

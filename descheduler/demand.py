@@ -19,6 +19,8 @@ CPU: Final = "cpu"
 MEMORY: Final = "memory"
 STORAGE: Final = "ephemeral-storage"
 PODS: Final = "pods"
+COMPARED: Final = (CPU, MEMORY, PODS)
+"""What nodes are compared by."""
 HUGE_PAGES: Final = "hugepages-"
 
 NOMINAL_CPU_MILLI: Final = 100

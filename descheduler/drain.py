@@ -74,8 +74,8 @@ def asked(context: Context) -> tuple[Drain, ...]:
     """Every node that asks to be emptied, in the order in which that happens."""
     found = [
         Drain(node.node, signal, _since(node.node, context))
-        for node in context.state.nodes.values()
-        if node.signed and node.node is not None and (signal := _signal(node.node, context)) is not None
+        for node in context.state.roster.signed()
+        if node.node is not None and (signal := _signal(node.node, context)) is not None
     ]
     return tuple(sorted(found, key=_place))
 

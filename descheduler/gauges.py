@@ -15,6 +15,7 @@ from descheduler import interruption, leaving, memory, mixes
 from descheduler.guards import Context
 from descheduler.interruption import Scope, Sort
 from descheduler.plan import Plan
+from descheduler.roster import Roster
 from descheduler.state import ClusterState
 from policy import keys
 from policy.capacity import CapacityType
@@ -32,9 +33,8 @@ class Reading(NamedTuple):
 
 def read(state: ClusterState, plan: Plan, settings: Settings, now: datetime) -> Iterator[Reading]:
     """Every series, those at zero too: a gauge that is not set again keeps its last value."""
-    known = [it for it in state.nodes.values() if it.node is not None]
-    nodes = Counter(it.capacity for it in known)
-    signalled = Counter(it.capacity for it in known if it.signed)
+    nodes = state.roster.once(_capacities)
+    signalled = Counter(it.capacity for it in state.roster.signed())
     for kind in CapacityType:
         yield Reading(Metric.NODES, nodes[kind], {"capacity": kind.value})
         yield Reading(Metric.NODES_SIGNALLED, signalled[kind], {"capacity": kind.value})
@@ -108,7 +108,7 @@ def shares(state: ClusterState) -> dict[str, Share]:
     """By namespace: the largest, and `other` for the rest. Pods of DaemonSets are left out: they follow the nodes.
     Goes over all pods, so not for every plan.
     """
-    spot = {name for name, node in state.nodes.items() if node.capacity is CapacityType.SPOT}
+    spot = state.roster.spot()
     found: dict[str, Share] = {}
     for namespace, pods in state.by_namespace.items():
         on = [it.node_name for it in pods.values() if it.node_name and not _follows(it)]
@@ -124,6 +124,10 @@ def shares(state: ClusterState) -> dict[str, Share]:
 def _follows(pod: Pod) -> bool:
     owner = pod.metadata.controller
     return owner is not None and owner.kind == "DaemonSet"
+
+
+def _capacities(roster: Roster) -> Counter[CapacityType]:
+    return Counter(it.capacity for it in roster.nodes.values() if it.node is not None)
 
 
 def _imbalance(plan: Plan) -> float:

@@ -11,20 +11,19 @@ evicting would move every pod that still runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import cached_property
 from typing import Final
 
 from cluster.objects import Node
 from descheduler import signs
 from descheduler.guards import Context
 from descheduler.node_state import NodeState
+from descheduler.roster import Roster
 from policy import keys, signals
 from policy.capacity import CapacityType
-from policy.settings_strategies import SpotInterruption
 from policy.signal_table import Kind
 from policy.signals import Signal
 
@@ -98,42 +97,11 @@ class Partition:
         return f"{self.silent} of {self.total} {zone if self.scope is Scope.ZONE else 'spot nodes'} are NotReady"
 
 
-class Silence:
-    """Counts who answers, once for all nodes."""
-
-    def __init__(self, nodes: Mapping[str, NodeState], settings: SpotInterruption) -> None:
-        self._nodes = nodes
-        self._percent = settings.unhealthy_zone_percent
-
-    @cached_property
-    def partitions(self) -> tuple[Partition, ...]:
-        """Zones of which most are silent, and all spot nodes if most of them are."""
-        counts: dict[tuple[Scope, str], list[int]] = {}
-        for found in self._nodes.values():
-            if found.node is None:
-                continue
-            for group in _groups(found):
-                count = counts.setdefault(group, [0, 0])
-                count[0] += not found.ready
-                count[1] += 1
-        return tuple(
-            Partition(scope, name, silent, total)
-            for (scope, name), (silent, total) in sorted(counts.items())
-            if silent and HUNDRED * silent >= self._percent * total
-        )
-
-    def partition(self, found: NodeState) -> Partition | None:
-        """Why the silence of this node is not believed."""
-        mine = set(_groups(found))
-        return next((it for it in self.partitions if (it.scope, it.name) in mine), None)
-
-
 def find(context: Context) -> dict[str, Loss]:
     """Every node that is being lost, by name; none if the strategy is off."""
     if STRATEGY not in context.settings.enabled_strategies:
         return {}
-    silence = _silence(context)
-    found = ((it, _loss(it, context, silence)) for it in _suspects(context))
+    found = ((it, _loss(it, context)) for it in _suspects(context))
     return {it.name: loss for it, loss in found if loss is not None}
 
 
@@ -141,17 +109,17 @@ def held(context: Context) -> Iterator[tuple[Node, Partition]]:
     """Spot nodes that have been silent for long enough and are left alone all the same, each with the reason."""
     if STRATEGY not in context.settings.enabled_strategies:
         return
-    silence = _silence(context)
     for it in _suspects(context):
-        if it.node is not None and _silent_since(it, context) is not None and _loss(it, context, silence) is None:
-            partition = silence.partition(it)
+        if it.node is not None and _silent_since(it, context) is not None and _loss(it, context) is None:
+            partition = _partition(it, context)
             if partition is not None:
                 yield it.node, partition
 
 
 def partitions(context: Context) -> tuple[Partition, ...]:
-    """As they stand."""
-    return _silence(context).partitions
+    """Zones of which most are silent, and all spot nodes if most of them are."""
+    percent = context.settings.strategies.spot_interruption.unhealthy_zone_percent
+    return context.state.roster.once(_partitions, percent)
 
 
 def next_change(context: Context) -> datetime | None:
@@ -169,23 +137,27 @@ def next_change(context: Context) -> datetime | None:
 # ---- one node
 
 
-def _suspects(context: Context) -> Iterator[NodeState]:
-    """Asked in every turn, of thousands of nodes of which hardly any is one."""
-    cause = context.keys.interruption_cause
-    for found in context.state.nodes.values():
-        node = found.node
-        if node is not None and (found.signed or not found.ready or cause in node.metadata.annotations):
-            yield found
+def _suspects(context: Context) -> tuple[NodeState, ...]:
+    """Hardly any of thousands of nodes is one."""
+    return context.state.roster.once(_suspected, context.keys.interruption_cause)
 
 
-def _loss(found: NodeState, context: Context, silence: Silence) -> Loss | None:
+def _suspected(roster: Roster, cause: str) -> tuple[NodeState, ...]:
+    return tuple(
+        it
+        for it in roster.nodes.values()
+        if it.node is not None and (it.signed or not it.ready or cause in it.node.metadata.annotations)
+    )
+
+
+def _loss(found: NodeState, context: Context) -> Loss | None:
     if found.node is None:
         return None
     said = [*_announced(found.node, context), *_standing(found.node, context)]
     if said:
         return min(said, key=lambda it: (it.withdrawable, it.deadline or NEVER, it.cause))
     since = _silent_since(found, context)
-    if since is None or silence.partition(found) is not None:
+    if since is None or _partition(found, context) is not None:
         return None
     return Loss(found.node, SILENT, since, withdrawable=True)
 
@@ -257,5 +229,23 @@ def _groups(found: NodeState) -> Iterator[tuple[Scope, str]]:
         yield Scope.SPOT, ""
 
 
-def _silence(context: Context) -> Silence:
-    return Silence(context.state.nodes, context.settings.strategies.spot_interruption)
+def _partition(found: NodeState, context: Context) -> Partition | None:
+    """Why the silence of this node is not believed."""
+    mine = set(_groups(found))
+    return next((it for it in partitions(context) if (it.scope, it.name) in mine), None)
+
+
+def _partitions(roster: Roster, percent: int) -> tuple[Partition, ...]:
+    counts: dict[tuple[Scope, str], list[int]] = {}
+    for found in roster.nodes.values():
+        if found.node is None:
+            continue
+        for group in _groups(found):
+            count = counts.setdefault(group, [0, 0])
+            count[0] += not found.ready
+            count[1] += 1
+    return tuple(
+        Partition(scope, name, silent, total)
+        for (scope, name), (silent, total) in sorted(counts.items())
+        if silent and HUNDRED * silent >= percent * total
+    )

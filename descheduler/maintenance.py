@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cluster.eventlog import Severity, Topic
+from cluster.objects import Node
 from descheduler import drain, marks, overdue, signs
 from descheduler.drain import Drain, Left, Standing
 from descheduler.guards import Context
@@ -20,10 +21,12 @@ from descheduler.plan import Plan
 from descheduler.proposal import Move, Urgency
 from descheduler.reasons import Reason
 from descheduler.requests import Line, Request, Said
+from descheduler.roster import Roster
 from descheduler.state import ClusterState
 from descheduler.strategies import node_maintenance
 from policy import drain_status, signals, values
 from policy.drain_status import DrainStatus, Stage
+from policy.keys import Keys
 from policy.settings_strategies import OnDeadline
 from telemetry.catalogue import Log
 
@@ -76,13 +79,16 @@ def requests(seen: Sequence[Progress], context: Context, plan: Plan | None, *, m
 
 def mistakes(context: Context) -> Iterator[Said]:
     """Labels and deadlines on nodes that mean nothing: who wrote them must hear that nothing will come of them."""
-    label, limit = context.keys.maintenance, context.keys.maintenance_deadline
-    for found in context.state.nodes.values():
-        node = found.node
-        if node is None or (label not in node.metadata.labels and limit not in node.metadata.annotations):
-            continue
+    for node in context.state.roster.once(_labelled, context.keys):
         for mistake in signals.mistakes(signs.of(node), keys=context.keys):
             yield Said(marks.subject(node), MISTAKEN, str(mistake))
+
+
+def _labelled(roster: Roster, ours: Keys) -> tuple[Node, ...]:
+    """Nodes on which somebody has asked for maintenance, rightly or not."""
+    known = (it.node for it in roster.nodes.values() if it.node is not None)
+    label, limit = ours.maintenance, ours.maintenance_deadline
+    return tuple(it for it in known if label in it.metadata.labels or limit in it.metadata.annotations)
 
 
 def sendable(moves: Sequence[Move], state: ClusterState) -> tuple[Move, ...]:

@@ -13,7 +13,9 @@ from cluster.eventlog import Subject, Topic
 from cluster.objects import Node
 from cluster.resources import NODES
 from descheduler.guards import Context
+from descheduler.node_state import NodeState
 from descheduler.requests import Line, Request, Said, Verb
+from descheduler.roster import Roster
 from telemetry.catalogue import Log
 
 OURS: Final = "spotshift"
@@ -85,7 +87,12 @@ def _of_losses(context: Context) -> tuple[str, ...]:
 
 def _marked(context: Context) -> Iterator[Node]:
     """Nodes that carry a mark of ours. Asked in every turn, of thousands of nodes that carry none."""
-    marks = {context.keys.cordoned_by, *_of_drains(context), *_of_losses(context)}
-    for found in context.state.nodes.values():
-        if found.node is not None and not marks.isdisjoint(found.node.metadata.annotations):
+    marks = frozenset({context.keys.cordoned_by, *_of_drains(context), *_of_losses(context)})
+    for found in context.state.roster.once(_bearers, marks):
+        if found.node is not None:
             yield found.node
+
+
+def _bearers(roster: Roster, marks: frozenset[str]) -> tuple[NodeState, ...]:
+    known = ((it, it.node) for it in roster.nodes.values())
+    return tuple(it for it, node in known if node is not None and not marks.isdisjoint(node.metadata.annotations))

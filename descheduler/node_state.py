@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from cluster.objects import Node, Pod
@@ -15,6 +16,16 @@ Key = tuple[str, str]
 HUNDRED: Final = 100.0
 
 
+@dataclass(frozen=True, slots=True)
+class NodeLoad:
+    """How full a node is, in percent, before and after a plan."""
+
+    name: str
+    capacity: CapacityType
+    before: float
+    after: float
+
+
 class NodeState:
     """Sums are kept as pods come and go, so reading the load of a node costs nothing.
 
@@ -23,6 +34,7 @@ class NodeState:
     """
 
     __slots__ = (
+        "_level",
         "_shares",
         "allocatable",
         "capacity",
@@ -50,6 +62,7 @@ class NodeState:
         self.nominal_cpu = self.nominal_memory = 0
         self.extended: Amounts = {}
         self._shares: tuple[float, float, float] | None = None
+        self._level: NodeLoad | None = None
         self.ready = False
         """Whether the kubelet says so."""
         self.signed = False
@@ -77,12 +90,20 @@ class NodeState:
             )
         return found
 
+    def level(self) -> NodeLoad:
+        """How full it is, for a plan that does not change that; made once per change."""
+        found = self._level
+        if found is None:
+            load = self.load()
+            found = self._level = NodeLoad(self.name, self.capacity, load, load)
+        return found
+
     # ---- for the one writer
 
     def describe(self, node: Node | None, capacity: CapacityType, *, signed: bool = False) -> None:
         """The node object was added, changed or removed."""
         self.allocatable = demand.amounts(node.status.allocatable) if node is not None else {}
-        self._shares = None
+        self._shares = self._level = None
         self.node = node
         self.capacity = capacity
         self.ready = node is not None and _says_ready(node)
@@ -94,13 +115,15 @@ class NodeState:
         self.pods[key] = pod
         self._count(demand.held(pod), 1)
 
-    def refresh(self, key: Key, pod: Pod) -> None:
-        """The pod that runs here has changed; the sums only if it holds something else now."""
+    def refresh(self, key: Key, pod: Pod) -> bool:
+        """The pod that runs here has changed; the sums only if it holds something else now, which is the answer."""
         before, after = demand.held(self.pods[key]), demand.held(pod)
         self.pods[key] = pod
-        if before is not after:
-            self._count(before, -1)
-            self._count(after, 1)
+        if before is after:
+            return False
+        self._count(before, -1)
+        self._count(after, 1)
+        return True
 
     def remove(self, key: Key) -> None:
         """The pod does not run here any more."""
@@ -109,7 +132,7 @@ class NodeState:
             self._count(demand.held(pod), -1)
 
     def _count(self, held: Demand, sign: int) -> None:
-        self._shares = None
+        self._shares = self._level = None
         self.cpu += sign * held.cpu
         self.memory += sign * held.memory
         self.storage += sign * held.storage

@@ -51,8 +51,8 @@ class Notices:
 
 def _signals(context: Context) -> Iterator[tuple[Node, Signal]]:
     table = context.settings.signals.all_rows()
-    for found in context.state.nodes.values():
-        if found.node is None or not found.signed:
+    for found in context.state.roster.signed():
+        if found.node is None:
             continue
         for signal in signals.read(signs.of(found.node), keys=context.keys, now=context.now, table=table):
             if signal.kind in ASKING:

@@ -8,8 +8,9 @@ from typing import Final
 
 from cluster.objects import Pod
 from descheduler.guards.case import Case, Context
-from descheduler.node_state import NodeState
+from descheduler.node_state import Key, NodeState
 from descheduler.reasons import Reason
+from descheduler.roster import Roster
 from policy import keys
 from policy.capacity import CapacityType
 from policy.values import Spot
@@ -35,9 +36,7 @@ def find(context: Context, hold: Callable[[Case], Reason | None]) -> Iterator[Of
     wishes: dict[tuple[int, int, str, str], bool] = {}
 
     def is_willing(pod: Pod) -> bool:
-        """The same for pods that share labels, annotations, owner and namespace: all pods of such nodes are asked,
-        each pass.
-        """
+        """The same for pods that share labels, annotations, owner and namespace."""
         meta, owner = pod.metadata, pod.metadata.controller
         shared = (id(meta.labels), id(meta.annotations), "" if owner is None else owner.uid, meta.namespace)
         known = wishes.get(shared)
@@ -46,12 +45,20 @@ def find(context: Context, hold: Callable[[Case], Reason | None]) -> Iterator[Of
             known = wishes[shared] = case.mix is None and case.spot in WILLING and not _is_of_node(pod)
         return known
 
-    for node in context.state.nodes.values():
-        if node.node is None or node.signed or node.capacity is CapacityType.SPOT:
-            continue
-        willing = {key for key, pod in node.pods.items() if is_willing(pod) and not _is_going(pod, context)}
+    roster = context.state.roster
+    known: dict[str, frozenset[Key]] = roster.of_pods(find, context.settings)
+    for node in roster.once(_other_than_spot):
+        asked = known.get(node.name)
+        if asked is None:
+            asked = known[node.name] = frozenset(key for key, pod in node.pods.items() if is_willing(pod))
+        willing = {key for key in asked if not _is_going(node.pods[key], context)} if asked else None
         if willing:
             yield _sorted(node, willing, context, hold)
+
+
+def _other_than_spot(roster: Roster) -> tuple[NodeState, ...]:
+    known = (it for it in roster.nodes.values() if it.node is not None and not it.signed)
+    return tuple(it for it in known if it.capacity is not CapacityType.SPOT)
 
 
 def _sorted(

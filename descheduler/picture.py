@@ -6,7 +6,7 @@ room is promised twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -77,6 +77,11 @@ class Picture:
     def used(self, name: str) -> Used:
         """What will be held on a node. Do not change it."""
         return self._used.get(name) or used_now(self.state.nodes[name])
+
+    @property
+    def touched(self) -> Collection[str]:
+        """Nodes that a move touches, or has touched; the state says all about the others."""
+        return self._used.keys()
 
     def booked(self, name: str) -> Used | None:
         """What will be held on a node; None while no move touches it, and the state says all. Do not change it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Final
@@ -20,7 +20,7 @@ from descheduler.guards.case import Case
 from descheduler.ledger import Ledger
 from descheduler.migration import modes
 from descheduler.migration.modes import Question
-from descheduler.node_state import Key
+from descheduler.node_state import Key, NodeLoad
 from descheduler.picture import Picture
 from descheduler.preemption import Room, Victims
 from descheduler.proposal import Aim, Mode, Move, Proposal, Refusal, Urgency
@@ -29,7 +29,7 @@ from descheduler.search import Search
 from descheduler.state import ClusterState
 from descheduler.strategies import Active
 from descheduler.strategies.third_party import LeftOut
-from descheduler.summary import NodeLoad, Summary
+from descheduler.summary import Summary
 from descheduler.usage import Usage
 from policy import keys
 from policy.settings import Settings
@@ -66,7 +66,7 @@ def make(
     lineup = strategies.line_up(settings, usage)
     for _, group in groupby(lineup.active, key=lambda it: it.weight):
         planner.consider(tuple(group))
-    nodes = tuple(_loads(state, planner.outcome()))
+    nodes = _loads(state, planner.outcome())
     return Plan(
         tuple(planner.moves),
         planner.refusals,
@@ -330,10 +330,14 @@ def _pull(heap: list[tuple[datetime, int, Proposal]], number: int, stream: Itera
         heapq.heappush(heap, (proposal.deadline or _NEVER, number, proposal))
 
 
-def _loads(state: ClusterState, picture: Picture | None) -> Iterator[NodeLoad]:
-    for name in sorted(state.nodes):
-        node = state.nodes[name]
-        if node.node is not None:
-            before = node.load()
-            after = before if picture is None else picture.load(name)
-            yield NodeLoad(name, node.capacity, before, after)
+def _loads(state: ClusterState, picture: Picture | None) -> tuple[NodeLoad, ...]:
+    """Of all nodes, by name; only those that a move touches are not as they were."""
+    everyone = state.roster.everyone()
+    if picture is None:
+        return tuple(everyone.levels)
+    levels = everyone.levels.copy()
+    for name in picture.touched:
+        if name in everyone:
+            place = everyone.place(name)
+            levels[place] = replace(levels[place], after=picture.load(name))
+    return tuple(levels)

@@ -7,10 +7,10 @@ from typing import Any
 
 from cluster.objects import Pod
 from descheduler.gathered import Gathered
+from descheduler.node_state import NodeLoad
 from descheduler.plan import Plan
 from descheduler.proposal import Move, Refusal
 from descheduler.reasons import Reason
-from descheduler.summary import NodeLoad
 
 Plain = dict[str, Any]
 

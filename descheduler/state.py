@@ -30,11 +30,12 @@ from cluster.objects import (
     StatefulSet,
     StorageClass,
 )
-from descheduler import demand, selectors, signs, workload
+from descheduler import demand, differing, selectors, signs, workload
 from descheduler.mix_index import MixIndex
 from descheduler.moving import Moving
 from descheduler.node_state import Key, NodeState
 from descheduler.repelling import Repelling
+from descheduler.roster import Roster
 from descheduler.workload import Controller, Workload
 from policy import capacity, keys, signals
 from policy.settings import Settings
@@ -73,6 +74,8 @@ class ClusterState:
         self._rows = settings.signals.all_rows()
         self.nodes: dict[str, NodeState] = {}
         """By name; a node that has only pods so far has no `node`."""
+        self.roster = Roster(self.nodes)
+        """What every pass asks about all of them."""
         self.by_namespace: dict[str, dict[Key, Pod]] = {}
         self.pods: Mapping[Key, Pod] = Pods(self.by_namespace)
         """All that have not ended, on a node or not."""
@@ -194,7 +197,10 @@ class ClusterState:
             return
         if pod.metadata.deletion_timestamp is not None:
             self.going[key] = pod
-        self.nodes[pod.node_name].refresh(key, pod)
+        if self.nodes[pod.node_name].refresh(key, pod):
+            self.roster.changed(pod.node_name)
+        else:
+            self.roster.heard(pod.node_name)
 
     def _keep(self, pod: Pod, key: Key) -> None:
         self.mixing.pod(key, pod.metadata.annotations)
@@ -208,6 +214,7 @@ class ClusterState:
         if pod.metadata.deletion_timestamp is not None:
             self.going[key] = pod
         self._node_state(pod.node_name).add(key, pod)
+        self.roster.changed(pod.node_name)
         self.repelling.add(pod)
 
     def _drop(self, pod: Pod, key: Key) -> None:
@@ -220,15 +227,24 @@ class ClusterState:
             _discard(self.by_owner, owner.uid, key)
         if pod.node_name:
             self._node_state(pod.node_name).remove(key)
+            self.roster.changed(pod.node_name)
             self.repelling.remove(pod)
             self._forget_node(pod.node_name)
 
     def _node(self, old: Node | None, new: Node | None) -> None:
         if new is not None:
+            known = self._node_state(new.metadata.name)
+            if known.node is not None and not differing.differ(known.node, new):
+                known.node = new
+                return
             kind = capacity.capacity_type(new.metadata.labels, self._labels)
-            self._node_state(new.metadata.name).describe(new, kind, signed=self._signed(new))
+            known.describe(new, kind, signed=self._signed(new))
+            self.roster.described()
+            self.roster.heard(new.metadata.name)
         elif old is not None:
             self._node_state(old.metadata.name).describe(None, capacity.CapacityType.UNKNOWN)
+            self.roster.described()
+            self.roster.heard(old.metadata.name)
             self._forget_node(old.metadata.name)
 
     def _signed(self, node: Node) -> bool:
@@ -253,6 +269,8 @@ class ClusterState:
         elif old is not None:
             self.namespaces.pop(old.metadata.name, None)
             self.mixing.namespace(old.metadata.name, None)
+        for item in _speaking_anew(old, new):
+            self._hear(self.by_namespace.get(item.metadata.name, {}))
 
     def _controller(self, old: Controller | None, new: Controller | None) -> None:
         if old is not None:
@@ -265,6 +283,14 @@ class ClusterState:
             self.controllers[new.metadata.uid] = workload.known(kind, api_version, new)
             self.mixing.controller(new.metadata.uid, new.metadata.annotations)
             self._link(new)
+        for item in _speaking_anew(old, new):
+            for uid in (item.metadata.uid, *self.replica_sets.get(item.metadata.uid, ())):
+                self._hear(self.by_owner.get(uid, {}))
+
+    def _hear(self, pods: Mapping[Key, Pod]) -> None:
+        """Somebody who speaks for these pods says something else."""
+        for pod in pods.values():
+            self.roster.heard(pod.node_name)
 
     def _link(self, item: Controller) -> None:
         above = item.metadata.controller
@@ -294,6 +320,19 @@ def _discard(index: dict[str, dict[Key, T]], group: str, key: Key) -> None:
         found.pop(key, None)
         if not found:
             del index[group]
+
+
+def _speaking_anew(old: Any, new: Any) -> tuple[Any, ...]:
+    """Who may now say something else about pods: nobody, if all that has changed is a status."""
+    if old is not None and new is not None and old.metadata.uid == new.metadata.uid:
+        before, after = old.metadata, new.metadata
+        if (before.labels, before.annotations, before.owner_references) == (
+            after.labels,
+            after.annotations,
+            after.owner_references,
+        ):
+            return ()
+    return tuple(it for it in (old, new) if it is not None)
 
 
 def _stays(old: Pod, new: Pod) -> bool:

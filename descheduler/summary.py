@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final
 
+from descheduler.node_state import NodeLoad
 from descheduler.proposal import Move, Refusal
 from descheduler.reasons import Code, Reason
-from policy.capacity import CapacityType
 
-
-@dataclass(frozen=True, slots=True)
-class NodeLoad:
-    """How full a node is, in percent, before and after the plan."""
-
-    name: str
-    capacity: CapacityType
-    before: float
-    after: float
+BEFORE: Final = attrgetter("before")
+AFTER: Final = attrgetter("after")
+"""Of thousands of nodes in every pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +54,6 @@ class Summary:
             refusals=len(refusals),
             by_code=dict(sorted(by_code.items())),
             limited=limited,
-            highest_before=max((node.before for node in nodes), default=0.0),
-            highest_after=max((node.after for node in nodes), default=0.0),
+            highest_before=max(map(BEFORE, nodes), default=0.0),
+            highest_after=max(map(AFTER, nodes), default=0.0),
         )

@@ -7,7 +7,7 @@ happens in the cluster waits in the queue. Nothing here decides about pods.
 import gc
 import queue
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from cluster.reflector import Reflector
 from cluster.runtime import Runtime
 from cluster.source import ClusterSource, Source
 from cluster.store import Delta, Kind
-from descheduler import kinds
+from descheduler import differing, kinds
 from descheduler.pace import COALESCE_SECONDS, Pace
 from descheduler.state import ClusterState
 from policy.settings import Settings
@@ -35,9 +35,6 @@ PAGE_SIZE: Final = 10_000
 """Objects in one answer to the first list, which is read as it arrives. Two or three times as fast as a list that is
 streamed as events, which the server writes one by one; and far from the minute after which it ends a request.
 """
-
-META: Final = ("labels", "annotations", "deletion_timestamp", "owner_references", "generation")
-"""Metadata of a known object that a plan may depend on."""
 
 Sources = Sequence[tuple[kinds.Watched, Source[Any]]]
 Turn = Callable[[ClusterState], float | None]
@@ -228,21 +225,5 @@ def _shape(settings: Settings) -> tuple[object, ...]:
 
 
 def matters(delta: Delta[Any]) -> bool:
-    """Whether anything that is read has changed. The heartbeat of a kubelet makes a new version and nothing else, and
-    five thousand of them do so seventeen times a second.
-    """
-    old, new = delta.old, delta.new
-    if old is None or new is None:
-        return True
-    fields = type(new).__struct_fields__
-    return _differ(old, new, (name for name in fields if name != "metadata")) or _differ(
-        old.metadata, new.metadata, META
-    )
-
-
-def _differ(old: Any, new: Any, fields: Iterable[str]) -> bool:
-    for name in fields:
-        before, after = getattr(old, name), getattr(new, name)
-        if before is not after and before != after:
-            return True
-    return False
+    """Whether a plan may come out otherwise."""
+    return delta.old is None or delta.new is None or differing.differ(delta.old, delta.new)

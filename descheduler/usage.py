@@ -43,6 +43,8 @@ class Usage(Protocol):
 class _Series:
     times: deque[datetime] = field(default_factory=lambda: deque(maxlen=SAMPLES))
     values: deque[Measured] = field(default_factory=lambda: deque(maxlen=SAMPLES))
+    mean: Measured | None = None
+    """Worked out when one is added: every plan asks it of every node."""
 
     @property
     def at(self) -> datetime | None:
@@ -51,12 +53,8 @@ class _Series:
     def add(self, at: datetime, value: Measured) -> None:
         self.times.append(at)
         self.values.append(value)
-
-    def mean(self) -> Measured | None:
-        if not self.values:
-            return None
         count = len(self.values)
-        return Measured(sum(it.cpu for it in self.values) / count, sum(it.memory for it in self.values) / count)
+        self.mean = Measured(sum(it.cpu for it in self.values) / count, sum(it.memory for it in self.values) / count)
 
 
 class Samples:
@@ -79,7 +77,7 @@ class Samples:
     def node(self, name: str) -> Measured | None:
         """The mean over the last measurements."""
         found = self._nodes.get(name)
-        return None if found is None else found.mean()
+        return None if found is None else found.mean
 
     def pod(self, key: Key) -> Measured | None:
         """The last measurement: it only ranks the pods of a node that is over its threshold."""

@@ -34,6 +34,7 @@ from descheduler.picture import Picture
 from descheduler.proposal import Proposal, Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.resting import Held
+from descheduler.roster import Group, Roster
 from descheduler.state import ClusterState
 from descheduler.surplus import Surplus
 from descheduler.usage import Usage
@@ -146,7 +147,8 @@ class _Pool:
 def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal]:
     """Pods of the fullest node first, and of each node those that relieve it with the fewest moves."""
     finder = _Finder(state, args, now)
-    pools = list(finder.uneven(_pools(state, args.spot_taints).values()))
+    groups = (it.up_to_date() for it in state.roster.once(_pools, args.spot_taints))
+    pools = list(finder.uneven(groups))
     sources = _fullest_first(pools)
     rests = _resting(state, frozenset().union(*(pool.sources for pool in pools)), now) if pools else {}
     for proposal in _proposals(finder, pools, sources, args):
@@ -182,16 +184,16 @@ class _Finder:
         self._moving = surplus.by_node(state)
         self._known: frozenset[str] | None = None
 
-    def uneven(self, groups: Iterable[Sequence[NodeState]], kind: str = "") -> Iterator[_Pool]:
+    def uneven(self, groups: Iterable[Group], kind: str = "") -> Iterator[_Pool]:
         """Those of the groups that have a node over their line."""
-        for members in groups:
-            found = line(members, self._args, self._moving)
-            full = [(node.load(), node) for node in members]
-            full = [(load, node) for load, node in full if load > found.act]
-            if full:
-                takers = frozenset(node.name for node in members if _may_take(node, found, self._relieved()))
-                spot = frozenset(node.name for _, node in full if node.capacity is CapacityType.SPOT)
-                yield _Pool(kind, members, found, full, takers, frozenset(node.name for _, node in full), spot)
+        for group in groups:
+            found = line(group, self._args, self._moving)
+            if max(group.loads) <= found.act:
+                continue
+            full = [(load, node) for load, node in zip(group.loads, group.members, strict=True) if load > found.act]
+            takers = frozenset(node.name for node in group.members if _may_take(node, found, self._relieved()))
+            spot = frozenset(node.name for _, node in full if node.capacity is CapacityType.SPOT)
+            yield _Pool(kind, group.members, found, full, takers, frozenset(node.name for _, node in full), spot)
 
     def crowded_spot(self, pools: Iterable[_Pool]) -> Iterator[_Pool]:
         """The spot nodes of pools in which these are fuller than the others; elsewhere their pods find room below the
@@ -200,7 +202,7 @@ class _Finder:
         for pool in pools:
             if pool.spot_sources:
                 spot = [node for node in pool.members if node.capacity is CapacityType.SPOT]
-                yield from (it for it in self.uneven([spot], "spot ") if it.line.act > pool.line.act)
+                yield from (it for it in self.uneven([Group(spot)], "spot ") if it.line.act > pool.line.act)
 
     def _relieved(self) -> frozenset[str]:
         if self._known is None:
@@ -246,26 +248,26 @@ def _relieved(state: ClusterState, now: datetime) -> frozenset[str]:
     return frozenset(found)
 
 
-def line(nodes: Sequence[NodeState], args: Args, moving: Mapping[str, Surplus]) -> Line:
+def line(nodes: Group, args: Args, moving: Mapping[str, Surplus]) -> Line:
     """The line of these nodes."""
-    over = [moving[node.name] for node in nodes if node.name in moving]
+    over = [it for name, it in moving.items() if name in nodes]
     held = (
-        (demand.CPU, sum(node.nominal_cpu for node in nodes) - sum(it.cpu for it in over)),
-        (demand.MEMORY, sum(node.nominal_memory for node in nodes) - sum(it.memory for it in over)),
-        (demand.PODS, sum(len(node.pods) for node in nodes) - sum(it.pods for it in over)),
+        (demand.CPU, sum(nodes.cpu) - sum(it.cpu for it in over)),
+        (demand.MEMORY, sum(nodes.memory) - sum(it.memory for it in over)),
+        (demand.PODS, sum(nodes.pods) - sum(it.pods for it in over)),
     )
-    mean = max(places.share_of(it, sum(node.allocatable.get(name, 0) for node in nodes)) for name, it in held)
+    mean = max(places.share_of(it, nodes.offered[name]) for name, it in held)
     margin = max(mean * args.threshold / 100, args.floor)
     return Line(mean, mean + margin, mean + margin / 2)
 
 
-def _pools(state: ClusterState, spot_taints: Sequence[SpotTaint]) -> dict[Pool, list[NodeState]]:
+def _pools(roster: Roster, spot_taints: Sequence[SpotTaint]) -> tuple[Group, ...]:
     """Open nodes by what they keep away. Others have no say in the mean: nothing can go there."""
     pools: dict[Pool, list[NodeState]] = {}
-    for node in state.nodes.values():
+    for node in roster.nodes.values():
         if node.open and node.node is not None:
             pools.setdefault(_pool(node.node, spot_taints), []).append(node)
-    return pools
+    return tuple(map(roster.group, pools.values()))
 
 
 def _pool(node: Node, spot_taints: Sequence[SpotTaint]) -> Pool:

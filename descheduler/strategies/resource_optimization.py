@@ -10,7 +10,7 @@ taken a pod still looks empty. So both rest, whoever moved the pod, until all of
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -187,17 +187,28 @@ def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal
     """Pods of the node that is furthest over its threshold first, and of each node the largest users."""
     gauge = Gauge(args, now)
     over = []
-    for node in state.nodes.values():
-        if node.node is None or not node.pods:
-            continue
+    for node in _candidates(state, args):
         cpu, memory = _shares(gauge.node(node), node)
         excess = max(cpu - args.cpu_threshold, memory - args.memory_threshold)
-        if excess > 0:
+        if node.pods and excess > 0:
             over.append((-excess, node.name, cpu, memory))
     if over and args.usage is not None:
         gauge = Gauge(args, now, _changed(state, now))
     for _, name, cpu, memory in sorted(over):
         yield from _relieve(state.nodes[name], cpu, memory, gauge)
+
+
+def _candidates(state: ClusterState, args: Args) -> Sequence[NodeState]:
+    """All nodes where somebody measures; else those that are over a threshold by requests."""
+    everyone = state.roster.everyone()
+    if args.usage is not None:
+        return everyone.members
+    most_cpu, most_memory = args.cpu_threshold, args.memory_threshold
+    highest = max(everyone.cpu_shares, default=0.0), max(everyone.memory_shares, default=0.0)
+    if highest[0] <= most_cpu and highest[1] <= most_memory:
+        return ()
+    asked = zip(everyone.members, everyone.cpu_shares, everyone.memory_shares, strict=True)
+    return [node for node, cpu, memory in asked if cpu > most_cpu or memory > most_memory]
 
 
 def _relieve(node: NodeState, cpu: float, memory: float, gauge: Gauge) -> Iterator[Proposal]:

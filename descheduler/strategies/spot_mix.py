@@ -94,14 +94,14 @@ def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal
         if found.over_on_spot > (0 if found.too_few_on_demand else args.tolerance):
             rests = rests or _Rests.read(state, args, now)
             yield from _leave(found, found.on_spot, context, rests, to_spot=False)
-        elif found.over_elsewhere > args.tolerance and _has(state, spot=True):
+        elif found.over_elsewhere > args.tolerance and state.roster.has_open(spot=True):
             rests = rests or _Rests.read(state, args, now)
             yield from _leave(found, found.elsewhere, context, rests, to_spot=True)
 
 
 def _without_spot(context: Context) -> Iterator[Mixed]:
     """Before all others, for nobody needs other nodes more. Where there are none, nothing is asked."""
-    return avoiding.find(context) if _has(context.state, spot=False) else iter(())
+    return avoiding.find(context) if context.state.roster.has_open(spot=False) else iter(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,3 @@ def _why(found: Mixed) -> str:
     if found.mix is avoiding.NO_SPOT:
         return f"{found.workload.text} avoids spot and has {there}"
     return f"{found.workload.text} has {there}, its mix asks for {found.mix.spot(found.replicas)}"
-
-
-def _has(state: ClusterState, *, spot: bool) -> bool:
-    return any(node.open and (node.capacity is CapacityType.SPOT) is spot for node in state.nodes.values())

@@ -93,7 +93,7 @@ class Back:
 
 def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal]:
     """Pods of nodes that can be emptied, then single ones that fit, then those that have to be told why they stay."""
-    if not any(node.open and node.capacity is CapacityType.SPOT for node in state.nodes.values()):
+    if not state.roster.has_open(spot=True):
         return
     settings = args.settings
     cooldowns = memory.cooldowns(state.migrations.values(), settings, now)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from descheduler import surplus
+from descheduler.roster import Group
 from descheduler.strategies import load_balancing
 from descheduler.strategies.load_balancing import Args
 from descheduler.surplus import Surplus
@@ -60,7 +61,7 @@ def test_pods_on_their_way_count_once(there: list[Any], expected: dict[str, int]
 def test_so_the_line_stays_where_it_is(there: list[Any]) -> None:
     owner = build.thing("ReplicaSet", "web", spec={"replicas": 3})
     state = build.state(*nodes("n0", "n1"), owner, *STAYING, *there)
-    line = load_balancing.line([*state.nodes.values()], Args(), surplus.by_node(state))
+    line = load_balancing.line(Group([*state.nodes.values()]), Args(), surplus.by_node(state))
     assert line.mean == pytest.approx(100 * 3 / 8)
 
 
