@@ -12,7 +12,8 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from cluster.objects import PodMigration
+from cluster.objects import Pod, PodMigration
+from descheduler.workload import Workload
 from policy import settings_rules
 from policy.settings import Settings
 from policy.settings_moves import Backoff
@@ -122,6 +123,11 @@ def subject(migration: PodMigration) -> str:
         return status.resolved.workload.uid
     copied = status.replacement.name if status.replacement is not None and went(migration) else ""
     return f"{migration.metadata.namespace}/{copied or migration.spec.pod_ref.name}"
+
+
+def subject_of(pod: Pod, workload: Workload | None) -> str:
+    """Under which the moves of a pod are remembered."""
+    return workload.uid if workload is not None and workload.uid else "/".join(pod.metadata.key)
 
 
 def went(migration: PodMigration) -> bool:

@@ -282,9 +282,12 @@ class _Planner:
             context = Context(state, settings, keys.under(settings.label_prefix), now, cooldowns)
             ledger = Ledger(state, settings)
             for move in self._begun:
-                ledger.picture.take(move.pod)
-                ledger.book(move.pod, move.target, move.mode)
-                jobs.book(move.pod, context)
+                pod = state.pods.get(move.pod.metadata.key)
+                if pod is None or pod.metadata.uid != move.pod.metadata.uid:
+                    continue  # it has gone, maybe with its node, while the move was being written down
+                ledger.picture.take(pod)
+                ledger.book(pod, move.target if move.target in state.nodes else None, move.mode)
+                jobs.book(pod, context)
             self._desk = _Desk(ledger, context, Search(ledger, context))
         return self._desk
 

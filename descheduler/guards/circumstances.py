@@ -6,6 +6,7 @@ import itertools
 from typing import Final
 
 from cluster.objects import PodSpec
+from descheduler import memory
 from descheduler.fit import node_rules
 from descheduler.guards import wishes
 from descheduler.guards.case import Case, Context
@@ -86,7 +87,7 @@ def cooling_down(case: Case) -> str | None:
     """The last move of its workload failed or came back to its source, so the next would most likely too."""
     if case.workload is None:
         return None
-    until = case.context.cooldowns.get(case.workload.uid)
+    until = case.context.cooldowns.get(memory.subject_of(case.pod, case.workload))
     if until is None or until <= case.context.now:
         return None
     return f"the last move of {case.workload.text} did not help; it rests until {values.format_time(until)}"
@@ -98,7 +99,7 @@ def copy_failed(case: Case) -> str | None:
     """
     if case.workload is not None:
         return None
-    until = case.context.cooldowns.get("/".join(case.pod.metadata.key))
+    until = case.context.cooldowns.get(memory.subject_of(case.pod, case.workload))
     if until is None or until <= case.context.now:
         return None
     return f"the last move of it did not help; it is copied again after {values.format_time(until)}"

@@ -152,7 +152,7 @@ def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal
     sources = _fullest_first(pools)
     rests = _resting(state, frozenset().union(*(pool.sources for pool in pools)), now) if pools else {}
     for proposal in _proposals(finder, pools, sources, args):
-        reason = rests.get(_subject(proposal.pod, state)) if rests else None
+        reason = rests.get(memory.subject_of(proposal.pod, state.workload(proposal.pod))) if rests else None
         yield proposal if reason is None else replace(proposal, aim=Held(reason))
 
 
@@ -220,12 +220,6 @@ def _resting(state: ClusterState, full: Collection[str], now: datetime) -> Mappi
                 last[subject] = migration
     missed = {subject: it for subject, it in last.items() if _landed_on(it, full)}
     return resting.until({subject: memory.ended(it) + REST for subject, it in missed.items()}, now, BESIDE)
-
-
-def _subject(pod: Pod, state: ClusterState) -> str:
-    """Under which its moves are remembered."""
-    found = state.workload(pod)
-    return found.uid if found is not None and found.uid else "/".join(pod.metadata.key)
 
 
 def _landed_on(migration: PodMigration, full: Collection[str]) -> bool:

@@ -152,8 +152,7 @@ def _hold(context: Context) -> Callable[[Case], Reason | None]:
     def hold(case: Case) -> Reason | None:
         if case.since is None or context.now - case.since < own.min_stay:
             return too_early
-        namespace, name = case.pod.metadata.key
-        return rests.get(case.workload.uid if case.workload is not None else f"{namespace}/{name}")
+        return rests.get(memory.subject_of(case.pod, case.workload))
 
     return hold
 

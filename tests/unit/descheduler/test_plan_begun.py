@@ -1,0 +1,53 @@
+"""Moves that are being written down count in the next plan, whatever has happened to the cluster meanwhile."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from cluster.objects import Node, Pod
+from descheduler import plan
+from descheduler.plan import Plan
+from policy.settings import Settings
+from tests.unit.descheduler import build
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+LEAVING = {"scheduler.alpha.kubernetes.io/maintenance": "true"}
+WEB = build.owner("ReplicaSet", "web")
+SOURCE, OTHER = build.node("source", labels=LEAVING), build.node("other", labels=LEAVING)
+TARGET, SPARE = build.node("target", cpu="8"), build.node("spare", cpu="2")
+FIRST = build.pod("web-1", on="source", of=WEB, cpu="1")
+SECOND = build.pod("web-2", on="other", of=WEB, cpu="1")
+OWNER = build.thing("ReplicaSet", "web", spec={"replicas": 2})
+AGAIN = build.pod("web-1", on="spare", of=WEB, cpu="1", metadata={"uid": "another"})
+SETTINGS = Settings()
+
+
+def made(*objects: Any, begun: Plan | None = None) -> Plan:
+    return plan.make(build.state(*objects), SETTINGS, NOW, begun=begun.moves if begun is not None else ())
+
+
+def of(found: Plan) -> dict[str, str | None]:
+    return {it.pod.metadata.name: it.target for it in found.moves}
+
+
+BEGUN = made(SOURCE, TARGET, SPARE, OWNER, FIRST)
+
+
+def test_a_move_is_begun() -> None:
+    assert of(BEGUN) == {"web-1": "target"}
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        pytest.param([SOURCE, TARGET, SPARE, FIRST], id="nothing"),
+        pytest.param([SOURCE, TARGET, SPARE], id="its pod is gone"),
+        pytest.param([SOURCE, TARGET, SPARE, AGAIN], id="another pod has its name"),
+        pytest.param([TARGET, SPARE], id="its pod and the node under it are gone"),
+        pytest.param([SOURCE, SPARE, FIRST], id="its target is gone"),
+        pytest.param([SPARE], id="everything is gone"),
+    ],
+)
+def test_whatever_happens_to_it_others_are_planned(left: list[Node | Pod]) -> None:
+    assert [*of(made(OWNER, OTHER, SECOND, *left, begun=BEGUN))] == ["web-2"]
