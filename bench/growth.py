@@ -23,7 +23,7 @@ from bench.fleet import PODS_PER_NODE
 from bench.measured import Figures
 
 SIZES, SMOKE = (100, 300, 1_000, 2_000, 5_000), (20, 60)
-FILLED, SMOKE_FILLED = (1_000, (10, 30, 70)), (20, (10, 30))
+FILLED, SMOKE_FILLED = (1_000, (10, 30, 60)), (20, (10, 30))
 """So many nodes, with so many pods on each."""
 COSTS = {
     "steady plan ms": "a pass in which nothing is to be done",

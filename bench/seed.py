@@ -8,6 +8,7 @@ notices them as it notices every write.
 from __future__ import annotations
 
 import base64
+import itertools
 import random
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,8 @@ import msgspec
 import urllib3
 
 from bench import pods
+from policy import keys
+from policy.values import Spot
 from testbed import objects
 from testbed.api import JSON_PATCH, Api
 from testbed.bed import ControlPlane
@@ -29,6 +32,8 @@ NAMESPACES = 10
 BASES = 40
 """Pods made through the API, each with other requests."""
 PODS_PER_TEMPLATE = 50
+SPOT_BASE = "node-99999"
+"""The spot node that others are copied from; of the same length as every name."""
 IN_ONE_WRITE = 100
 """etcd takes at most 128 in one transaction."""
 THREADS = 4
@@ -71,6 +76,7 @@ class Bases:
     """Stored objects to copy from."""
 
     node: bytes
+    spot_node: bytes
     deployment: bytes
     replica_set: bytes
     pods: tuple[bytes, ...]
@@ -113,15 +119,8 @@ class Etcd:
 
 
 def _bases(kube: Api, etcd: Etcd, count: int) -> Bases:
-    node = objects.node(_node(0), cpu="16", memory="64Gi", pods="110")
-    ready = {
-        "type": "Ready",
-        "status": "True",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-        "reason": "KubeletReady",
-    }
-    kube.create("nodes", node | {"status": node["status"] | {"conditions": [ready]}})
-    kube.patch("nodes", _node(0), [{"op": "add", "path": "/spec/taints", "value": []}], kind=JSON_PATCH)
+    for name in (_node(0), SPOT_BASE):
+        _base_node(kube, name, spot=name == SPOT_BASE)
     deployment = objects.deployment(_app(0), replicas=PODS_PER_TEMPLATE)
     made = kube.create("deployments", deployment, _namespace(0))
     replica_set = deployment | {"kind": "ReplicaSet"}
@@ -133,9 +132,10 @@ def _bases(kube: Api, etcd: Etcd, count: int) -> Bases:
     numbers = range(count)
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(lambda number: _base_pod(kube, number), numbers))
-    keys = [f"/registry/pods/{_namespace(0)}/{_pod_name(number, 0)}" for number in numbers]
+    made_pods = [f"/registry/pods/{_namespace(0)}/{_pod_name(number, 0)}" for number in numbers]
     others = (
         f"/registry/minions/{_node(0)}",
+        f"/registry/minions/{SPOT_BASE}",
         f"/registry/deployments/{_namespace(0)}/{_app(0)}",
         f"/registry/replicasets/{_namespace(0)}/{_app(0)}-7c9d8b6f5",
     )
@@ -143,11 +143,24 @@ def _bases(kube: Api, etcd: Etcd, count: int) -> Bases:
     uid = made["metadata"]["uid"].encode()
     return Bases(
         stored[0],
-        stored[1].replace(uid, _uid("d", 0).encode()),
+        stored[1].replace(SPOT_BASE.encode(), _node(0).encode()),
         stored[2].replace(uid, _uid("d", 0).encode()),
-        tuple(etcd.get(key) for key in keys),
-        (*keys, *others),
+        stored[3].replace(uid, _uid("d", 0).encode()),
+        tuple(etcd.get(key) for key in made_pods),
+        (*made_pods, *others),
     )
+
+
+def _base_node(kube: Api, name: str, *, spot: bool) -> None:
+    node = objects.node(name, spot=spot, cpu="16", memory="64Gi", pods="110")
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+        "reason": "KubeletReady",
+    }
+    kube.create("nodes", node | {"status": node["status"] | {"conditions": [ready]}})
+    kube.patch("nodes", name, [{"op": "add", "path": "/spec/taints", "value": []}], kind=JSON_PATCH)
 
 
 def _base_pod(kube: Api, number: int) -> None:
@@ -155,11 +168,12 @@ def _base_pod(kube: Api, number: int) -> None:
     meta, status = made["metadata"], made.pop("status")
     owner = _owner("ReplicaSet", f"{_app(number)}-7c9d8b6f5", _uid("r", number))
     labels = {**meta["labels"], "app.kubernetes.io/name": _app(number), "team": _namespace(0)}
+    wish = {keys.under().spot: Spot.AVOID.value} if number % 2 else {}
     made["metadata"] = {
         "name": _pod_name(number, 0),
         "generateName": f"{_app(number)}-7c9d8b6f5-",
         "labels": labels,
-        "annotations": meta["annotations"],
+        "annotations": meta["annotations"] | wish,
         "ownerReferences": [owner],
     }
     made["spec"] |= {"nodeName": _node(0), "serviceAccountName": "default", "serviceAccount": "default"}
@@ -177,7 +191,8 @@ def _owner(kind: str, name: str, uid: str) -> dict[str, Any]:
 def _nodes(bases: Bases, sizes: Sizes) -> Iterator[tuple[str, bytes]]:
     for number in range(1, sizes.nodes + 1):
         changes = {_node(0): _node(number), "zone-a": f"zone-{'abc'[number % 3]}"}
-        yield f"/registry/minions/{_node(number)}", _copied(bases.node, changes, _uid("n", number))
+        base = bases.node if number % 2 else bases.spot_node
+        yield f"/registry/minions/{_node(number)}", _copied(base, changes, _uid("n", number))
 
 
 def _workloads(bases: Bases, sizes: Sizes) -> Iterator[tuple[str, bytes]]:
@@ -191,7 +206,10 @@ def _workloads(bases: Bases, sizes: Sizes) -> Iterator[tuple[str, bytes]]:
 
 
 def _pods(bases: Bases, sizes: Sizes, rng: random.Random) -> Iterator[tuple[str, bytes]]:
-    """Spread over the nodes one after the other, so that all are about equally full."""
+    """Spread over the nodes one after the other, so that all are about equally full; odd templates avoid spot, and
+    odd nodes are not spot.
+    """
+    nodes = [itertools.cycle(range(2 - odd, sizes.nodes + 1, 2)) for odd in range(2)]
     for number in range(sizes.pods):
         template = number % sizes.templates + 1
         base = template % len(bases.pods)
@@ -200,7 +218,7 @@ def _pods(bases: Bases, sizes: Sizes, rng: random.Random) -> Iterator[tuple[str,
             _pod_name(base, 0): name,
             _app(base): _app(template),
             _namespace(0): space,
-            _node(0): _node(number % sizes.nodes + 1),
+            _node(0): _node(next(nodes[template % 2])),
             _uid("r", base): _uid("r", template),
         }
         uid = str(uuid.UUID(int=rng.getrandbits(128), version=4))

@@ -24,6 +24,7 @@ from descheduler.node_state import NodeState
 from descheduler.picture import Picture
 from descheduler.proposal import Proposal, Urgency
 from descheduler.reasons import Code, Reason
+from descheduler.resting import Held
 from descheduler.state import ClusterState
 from descheduler.usage import Measured, Usage
 from policy.settings import Settings
@@ -34,6 +35,10 @@ WEIGHT: Final = 80
 
 RELIEF: Final = 0.9
 """A node is relieved down to this part of its threshold, and no target may exceed it: the next sample differs."""
+TOLD: Final = 100
+"""Pods for which nothing can be done are proposed all the same, so that they are told why; in one pass not more than
+so many. Where every node is too full, or nobody measures, that would be all pods there are.
+"""
 
 
 class Args(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,29 +165,6 @@ class Relief:
         return self.too_full if cpu + more[0] > self.cpu or memory + more[1] > self.memory else None
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """The aim for a node that cannot be judged: nothing serves it."""
-
-    stale: Reason
-
-    def reached(self, picture: Picture) -> bool:  # noqa: ARG002 - the shape of an aim
-        """Never: the question stays open."""
-        return False
-
-    def ceiling(self) -> float:
-        """No node will do."""
-        return 0.0
-
-    def alike(self) -> Hashable:
-        """What is not known of one node says nothing about others."""
-        return None
-
-    def objection(self, picture: Picture, pod: Pod, node: str) -> Reason | None:  # noqa: ARG002 - the shape of an aim
-        """No node will do."""
-        return self.stale
-
-
 def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal]:
     """Pods of the node that is furthest over its threshold first, and of each node the largest users."""
     gauge = Gauge(args, now)
@@ -194,8 +176,16 @@ def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal
             over.append((-excess, node.name, cpu, memory))
     if over and args.usage is not None:
         gauge = Gauge(args, now, _changed(state, now))
+    has_room = bool(over) and any(_may_take(node, gauge) for node in state.nodes.values())
+    told = 0
     for _, name, cpu, memory in sorted(over):
-        yield from _relieve(state.nodes[name], cpu, memory, gauge)
+        node = state.nodes[name]
+        why, aim = _aim(node, cpu, memory, gauge, has_room=has_room)
+        if isinstance(aim, Relief):
+            yield from _relieve(node, cpu, memory, gauge, why, aim)
+        elif told < TOLD:
+            told += len(node.pods)
+            yield from _relieve(node, cpu, memory, gauge, why, aim)
 
 
 def _candidates(state: ClusterState, args: Args) -> Sequence[NodeState]:
@@ -211,22 +201,39 @@ def _candidates(state: ClusterState, args: Args) -> Sequence[NodeState]:
     return [node for node, cpu, memory in asked if cpu > most_cpu or memory > most_memory]
 
 
-def _relieve(node: NodeState, cpu: float, memory: float, gauge: Gauge) -> Iterator[Proposal]:
+def _may_take(node: NodeState, gauge: Gauge) -> bool:
+    """Whether anything at all could go there, as far as anybody knows."""
+    if not node.open:
+        return False
+    if not gauge.fresh(node.name) or not gauge.settled(node.name):
+        return True
+    cpu, memory = _shares(gauge.node(node), node)
+    return cpu < gauge.args.cpu_threshold * RELIEF and memory < gauge.args.memory_threshold * RELIEF
+
+
+def _aim(node: NodeState, cpu: float, memory: float, gauge: Gauge, *, has_room: bool) -> tuple[str, Relief | Held]:
+    """Why pods should leave a node, and for what."""
     args = gauge.args
     measured = gauge.measured(node.name)
     why = f"node {node.name} has {cpu:.0f} % of its cpu and {memory:.0f} % of its memory "
     why += "used" if measured else "requested"
     if not gauge.fresh(node.name):
         told = "but the last measurement is older than maxAge allows" if measured else "and nobody measures its usage"
-        stale = Reason(Code.METRICS_STALE, f"{why}, {told}")
-        aim: Relief | Unknown = Unknown(stale)
-    elif not gauge.settled(node.name):
+        return why, Held(Reason(Code.METRICS_STALE, f"{why}, {told}"))
+    if not gauge.settled(node.name):
         text = f"{why}, but that was measured in part before the last move off it or onto it"
-        aim = Unknown(Reason(Code.METRICS_STALE, text, routine=True))
-    else:
-        too_full = Reason(Code.NO_IMPROVEMENT, f"{why}; every node that could take it would be as full")
-        aim = Relief(node.name, gauge, args.cpu_threshold * RELIEF, args.memory_threshold * RELIEF, too_full)
-    over_cpu, over_memory = cpu > args.cpu_threshold, memory > args.memory_threshold
+        return why, Held(Reason(Code.METRICS_STALE, text, routine=True))
+    too_full = Reason(Code.NO_IMPROVEMENT, f"{why}; every node that could take it would be as full")
+    if not has_room:
+        return why, Held(too_full)
+    return why, Relief(node.name, gauge, args.cpu_threshold * RELIEF, args.memory_threshold * RELIEF, too_full)
+
+
+def _relieve(
+    node: NodeState, cpu: float, memory: float, gauge: Gauge, why: str, aim: Relief | Held
+) -> Iterator[Proposal]:
+    """Its pods, the largest users of what is too much first."""
+    over_cpu, over_memory = cpu > gauge.args.cpu_threshold, memory > gauge.args.memory_threshold
 
     def rank(pod: Pod) -> tuple[float, tuple[str, str]]:
         share = _shares(gauge.pod(pod, node), node)

@@ -9,6 +9,7 @@ import pytest
 from cluster.node import ContainerMetrics
 from cluster.objects import NodeMetrics, ObjectMeta, PodMetrics
 from descheduler.reasons import Code
+from descheduler.strategies.resource_optimization import TOLD
 from descheduler.usage import SAMPLES, Samples
 from policy.settings import Settings
 from policy.settings_moves import Limits
@@ -126,3 +127,14 @@ def test_usage_is_the_mean_of_the_last_samples() -> None:
     assert made.age("n0", NOW) == timedelta(seconds=100 - SAMPLES - 1)
     made.add_nodes([])
     assert made.node("n0") is None
+
+
+def test_where_every_node_is_too_full_some_are_told_and_the_rest_costs_nothing() -> None:
+    names = [f"n{number}" for number in range(20)]
+    full = [it for name in names for it in deployment(f"of-{name}", [name] * 20, cpu="170m")]
+    found = scenes.made([*nodes(*names), *full], ONLY)
+    assert found.moves == ()
+    assert len(found.refusals) == TOLD
+    assert {reason.code for it in found.refusals for reason in it.reasons} == {Code.NO_IMPROVEMENT}
+    (room,) = nodes("room")
+    assert len(scenes.made([*nodes(*names), room, *full], ONLY).moves) == ONLY.max_reschedule_pods
