@@ -143,7 +143,7 @@ class JobSpec(Part, frozen=True):
 
     parallelism: int = 1
     completions: int | None = None
-    backoff_limit: int = 6
+    backoff_limit: int | None = None
     backoff_limit_per_index: int | None = None
     active_deadline_seconds: int | None = None
     pod_failure_policy: PodFailurePolicy | None = None

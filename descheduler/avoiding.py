@@ -13,7 +13,6 @@ from cluster.objects import Pod
 from descheduler import mixes
 from descheduler.guards.case import Case, Context
 from descheduler.mixes import Mixed
-from descheduler.node_state import Key
 from descheduler.workload import Workload
 from policy.mix import Mix
 from policy.placement import SPOT_OF_TIER
@@ -47,13 +46,12 @@ def _may_avoid(context: Context, spot: Collection[str]) -> Iterator[Pod]:
             yield from state.nodes[name].pods.values()
         return
     if asked.pods:
-        known: dict[str, frozenset[Key]] = state.roster.of_pods(find, None)
+        sift = state.roster.sift(find)
         for name in spot:
-            pods = state.nodes[name].pods
-            if name not in known:
-                known[name] = frozenset(pods.keys() & asked.pods)
-            if known[name]:
-                yield from (pods[key] for key in known[name])
+            node = state.nodes[name]
+            found = sift.of(node, lambda pod: pod.metadata.key in asked.pods)
+            if found:
+                yield from (node.pods[key] for key in found)
     spoken_for = [state.by_namespace.get(name, {}) for name in asked.namespaces]
     for above in asked.controllers:
         spoken_for += [state.by_owner.get(uid, {}) for uid in (above, *state.replica_sets.get(above, ()))]

@@ -78,6 +78,7 @@ def _outcome(pod: Pod, made: Plain) -> Plain:
 
 def _strategies(pod: Pod, gathered: Gathered, settings: Settings, now: datetime) -> list[Plain]:
     """What each would propose for it, whether or not a plan would get that far."""
+    everything = (it.telling_all() for it in strategies.active(settings, gathered.usage))
     return [
         {
             "strategy": active.name,
@@ -87,7 +88,7 @@ def _strategies(pod: Pod, gathered: Gathered, settings: Settings, now: datetime)
                 None,
             ),
         }
-        for active in strategies.active(settings, gathered.usage)
+        for active in everything
     ]
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from cluster.eventlog import Severity, Topic
-from cluster.objects import Node
 from descheduler import drain, marks, overdue, signs
 from descheduler.drain import Drain, Left, Standing
 from descheduler.guards import Context
+from descheduler.node_state import NodeState
 from descheduler.overdue import Refusals
 from descheduler.plan import Plan
 from descheduler.proposal import Move, Urgency
@@ -80,15 +80,16 @@ def requests(seen: Sequence[Progress], context: Context, plan: Plan | None, *, m
 def mistakes(context: Context) -> Iterator[Said]:
     """Labels and deadlines on nodes that mean nothing: who wrote them must hear that nothing will come of them."""
     for node in context.state.roster.once(_labelled, context.keys):
-        for mistake in signals.mistakes(signs.of(node), keys=context.keys):
-            yield Said(marks.subject(node), MISTAKEN, str(mistake))
+        if node.node is not None:
+            for mistake in signals.mistakes(signs.of(node.node), keys=context.keys):
+                yield Said(marks.subject(node.node), MISTAKEN, str(mistake))
 
 
-def _labelled(roster: Roster, ours: Keys) -> tuple[Node, ...]:
+def _labelled(roster: Roster, ours: Keys) -> tuple[NodeState, ...]:
     """Nodes on which somebody has asked for maintenance, rightly or not."""
-    known = (it.node for it in roster.nodes.values() if it.node is not None)
+    known = ((it, it.node.metadata) for it in roster.nodes.values() if it.node is not None)
     label, limit = ours.maintenance, ours.maintenance_deadline
-    return tuple(it for it in known if label in it.metadata.labels or limit in it.metadata.annotations)
+    return tuple(it for it, meta in known if label in meta.labels or limit in meta.annotations)
 
 
 def sendable(moves: Sequence[Move], state: ClusterState) -> tuple[Move, ...]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from cluster.objects import Pod
 from descheduler.guards.case import Case, Context
-from descheduler.node_state import Key, NodeState
+from descheduler.node_state import NodeState
 from descheduler.reasons import Reason
 from descheduler.roster import Roster
 from policy import keys
@@ -46,11 +46,9 @@ def find(context: Context, hold: Callable[[Case], Reason | None]) -> Iterator[Of
         return known
 
     roster = context.state.roster
-    known: dict[str, frozenset[Key]] = roster.of_pods(find, context.settings)
+    sift = roster.sift(find, context.settings)
     for node in roster.once(_other_than_spot):
-        asked = known.get(node.name)
-        if asked is None:
-            asked = known[node.name] = frozenset(key for key, pod in node.pods.items() if is_willing(pod))
+        asked = sift.of(node, is_willing)
         willing = {key for key in asked if not _is_going(node.pods[key], context)} if asked else None
         if willing:
             yield _sorted(node, willing, context, hold)

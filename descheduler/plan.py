@@ -101,9 +101,9 @@ class _Planner:
         self._state = state
         self._settings = settings
         self._now = now
-        self._begun = begun
+        self._begun = [it for it in begun if _is_still_there(it.pod, state)]
         self._desk: _Desk | None = None
-        self._planned = {it.pod.metadata.key for it in begun}
+        self._planned = {it.pod.metadata.key for it in self._begun}
         self._victims = Victims()
         self._second_look: list[_Stuck] = []
         self._refused: dict[tuple[Key, str], Refusal] = {}
@@ -282,14 +282,20 @@ class _Planner:
             context = Context(state, settings, keys.under(settings.label_prefix), now, cooldowns)
             ledger = Ledger(state, settings)
             for move in self._begun:
-                pod = state.pods.get(move.pod.metadata.key)
-                if pod is None or pod.metadata.uid != move.pod.metadata.uid:
-                    continue  # it has gone, maybe with its node, while the move was being written down
+                pod = state.pods[move.pod.metadata.key]
+                if pod.metadata.key in state.moving.by_pod:
+                    continue  # written down meanwhile, and booked with the others
                 ledger.picture.take(pod)
                 ledger.book(pod, move.target if move.target in state.nodes else None, move.mode)
                 jobs.book(pod, context)
             self._desk = _Desk(ledger, context, Search(ledger, context))
         return self._desk
+
+
+def _is_still_there(pod: Pod, state: ClusterState) -> bool:
+    """It may have gone, with its node or without, while its move was being written down."""
+    known = state.pods.get(pod.metadata.key)
+    return known is not None and known.metadata.uid == pod.metadata.uid and bool(known.node_name)
 
 
 def _with_victims(why: str, victims: Sequence[Pod]) -> str:

@@ -2,23 +2,29 @@
 
 How nodes are described (what they offer, their labels, taints and signs) changes rarely: an answer that depends on
 nothing else is kept until one of them is described otherwise. What they hold changes with every pod: it stands in
-columns, of which only the rows of nodes that changed are read again. What its pods say holds for a node until one of
-them, or somebody who speaks for one, says something else.
+columns, of which only the rows of nodes that changed are read again. What a pod says holds until it, or somebody who
+speaks for it, says something else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
+from cluster.objects import Pod
 from descheduler import demand
-from descheduler.node_state import NodeState
+from descheduler.node_state import Key, NodeState
 from policy.capacity import CapacityType
 
 P = ParamSpec("P")
 T = TypeVar("T")
 FORGOTTEN_AFTER: Final = 1_000
 """Changes that are remembered at least; beyond that, and beyond the number of nodes, all columns are made anew."""
+
+
+MOST_CHANGED: Final = 200
+"""Pods of a node that are remembered to be tested again; if nobody asks for them, all of the node are forgotten."""
 
 
 class Group:
@@ -66,6 +72,42 @@ class Group:
         self.loads[row] = level.before
 
 
+class Sift:
+    """Which pods of each node pass a test. Only those that have changed are tested again."""
+
+    def __init__(self, asked: object) -> None:
+        """`asked`: what the test goes by, besides the pod and those who speak for it."""
+        self.asked = asked
+        self._passed: dict[str, set[Key]] = {}
+        self._changed: dict[str, set[Key]] = {}
+
+    def of(self, node: NodeState, test: Callable[[Pod], bool]) -> AbstractSet[Key]:
+        """Those of one node."""
+        passed = self._passed.get(node.name)
+        if passed is None:
+            passed = self._passed[node.name] = {key for key, pod in node.pods.items() if test(pod)}
+        for key in self._changed.pop(node.name, ()):
+            pod = node.pods.get(key)
+            if pod is not None and test(pod):
+                passed.add(key)
+            else:
+                passed.discard(key)
+        return passed
+
+    def heard(self, name: str, key: Key) -> None:
+        """A pod has changed, come or gone."""
+        if name in self._passed:
+            changed = self._changed.setdefault(name, set())
+            changed.add(key)
+            if len(changed) > MOST_CHANGED:
+                self.forget(name)
+
+    def forget(self, name: str) -> None:
+        """All that is known of a node."""
+        self._passed.pop(name, None)
+        self._changed.pop(name, None)
+
+
 class Roster:
     """Belongs to a state, and to its thread."""
 
@@ -73,7 +115,7 @@ class Roster:
         self.nodes = nodes
         self._log: list[str] = []
         self._kept: dict[Any, tuple[tuple[Any, ...], Any]] = {}
-        self._of_pods: dict[Any, tuple[object, dict[str, Any]]] = {}
+        self._sifts: dict[Any, Sift] = {}
 
     # ---- reading
 
@@ -88,14 +130,12 @@ class Roster:
         answer: T = known[1]
         return answer
 
-    def of_pods(self, question: Callable[..., object], asked: object) -> dict[str, Any]:
-        """By node: what was found out about its pods when the same was asked before, and holds still. Whoever asks
-        adds what is missing.
-        """
-        known = self._of_pods.get(question)
-        if known is None or (known[0] is not asked and known[0] != asked):
-            known = self._of_pods[question] = asked, {}
-        return known[1]
+    def sift(self, question: Callable[..., object], asked: object = None) -> Sift:
+        """What is known of the pods of each node from when the same was asked before."""
+        known = self._sifts.get(question)
+        if known is None or (known.asked is not asked and known.asked != asked):
+            known = self._sifts[question] = Sift(asked)
+        return known
 
     def group(self, members: Sequence[NodeState]) -> Group:
         """For the answer to such a question: columns that follow what the nodes hold."""
@@ -119,22 +159,26 @@ class Roster:
 
     # ---- for the one writer
 
-    def described(self) -> None:
+    def described(self, name: str) -> None:
         """A node was added, removed or described otherwise."""
-        self._kept.clear()
-        self._log = []
+        self._forget()
+        for sift in self._sifts.values():
+            sift.forget(name)
 
-    def heard(self, name: str) -> None:
-        """A pod of a node has changed, or what it belongs to, or the node itself."""
-        for _, known in self._of_pods.values():
-            known.pop(name, None)
+    def heard(self, name: str, key: Key) -> None:
+        """A pod of a node has changed, come or gone, or somebody speaks for it otherwise."""
+        for sift in self._sifts.values():
+            sift.heard(name, key)
 
     def changed(self, name: str) -> None:
         """What a node holds has changed."""
-        self.heard(name)
         self._log.append(name)
         if len(self._log) > max(FORGOTTEN_AFTER, len(self.nodes)):
-            self.described()
+            self._forget()
+
+    def _forget(self) -> None:
+        self._kept.clear()
+        self._log = []
 
 
 def _everyone(roster: Roster) -> Group:

@@ -172,6 +172,8 @@ class ClusterState:
             _APPLY[type(item)](self, old, new)
 
     def _pod(self, new: Pod | None, key: Key) -> None:
+        if new is not None and not new.terminal:
+            demand.held(new)  # one that cannot be counted is refused before anything has changed
         known = self.pods.get(key)  # not what is said to be old: told twice must count once
         if known is not None and new is not None and _stays(known, new):
             self._refresh(new, key)
@@ -183,7 +185,6 @@ class ClusterState:
             if not {self.keys.migration_id, self.keys.migration_status}.isdisjoint(new.metadata.labels):
                 self.ended[key] = new
         elif new is not None:
-            demand.held(new)  # one that cannot be counted is refused before anything has changed
             self._keep(new, key)
 
     def _refresh(self, pod: Pod, key: Key) -> None:
@@ -199,8 +200,7 @@ class ClusterState:
             self.going[key] = pod
         if self.nodes[pod.node_name].refresh(key, pod):
             self.roster.changed(pod.node_name)
-        else:
-            self.roster.heard(pod.node_name)
+        self.roster.heard(pod.node_name, key)
 
     def _keep(self, pod: Pod, key: Key) -> None:
         self.mixing.pod(key, pod.metadata.annotations)
@@ -215,6 +215,7 @@ class ClusterState:
             self.going[key] = pod
         self._node_state(pod.node_name).add(key, pod)
         self.roster.changed(pod.node_name)
+        self.roster.heard(pod.node_name, key)
         self.repelling.add(pod)
 
     def _drop(self, pod: Pod, key: Key) -> None:
@@ -228,6 +229,7 @@ class ClusterState:
         if pod.node_name:
             self._node_state(pod.node_name).remove(key)
             self.roster.changed(pod.node_name)
+            self.roster.heard(pod.node_name, key)
             self.repelling.remove(pod)
             self._forget_node(pod.node_name)
 
@@ -239,12 +241,10 @@ class ClusterState:
                 return
             kind = capacity.capacity_type(new.metadata.labels, self._labels)
             known.describe(new, kind, signed=self._signed(new))
-            self.roster.described()
-            self.roster.heard(new.metadata.name)
+            self.roster.described(new.metadata.name)
         elif old is not None:
             self._node_state(old.metadata.name).describe(None, capacity.CapacityType.UNKNOWN)
-            self.roster.described()
-            self.roster.heard(old.metadata.name)
+            self.roster.described(old.metadata.name)
             self._forget_node(old.metadata.name)
 
     def _signed(self, node: Node) -> bool:
@@ -289,8 +289,8 @@ class ClusterState:
 
     def _hear(self, pods: Mapping[Key, Pod]) -> None:
         """Somebody who speaks for these pods says something else."""
-        for pod in pods.values():
-            self.roster.heard(pod.node_name)
+        for key, pod in pods.items():
+            self.roster.heard(pod.node_name, key)
 
     def _link(self, item: Controller) -> None:
         above = item.metadata.controller

@@ -14,6 +14,8 @@ from policy.signal_table import Kind
 
 KILLED: Final = (143, 137)
 """Exit codes of a container that was told to stop, and of one that did not."""
+BACKOFF_LIMIT: Final = 6
+"""That of a Job which does not say, by the API server."""
 LONGEST_COUNT: Final = 10
 """Digits of a count that Kubernetes writes; anybody may write more, and Python refuses to read thousands."""
 
@@ -102,8 +104,13 @@ def _failure(found: Job, case: Case) -> str | None:
     if per_index is not None:
         coming = sum(_index(it) == _index(case.pod) for it in others.values())
         limit_text = f"backoffLimitPerIndex {per_index} of Job {name}"
-        return _used_up(_failures_of_index(case), coming, limit_text, per_index)
+        used_up = _used_up(_failures_of_index(case), coming, limit_text, per_index)
+        if used_up is not None:
+            return used_up
+    # Beside a limit for each index this one is as good as infinite, unless somebody has set it as well.
     limit, status = found.spec.backoff_limit, found.status
+    if limit is None:  # in a dump that no server has filled in
+        limit = BACKOFF_LIMIT if per_index is None else values.INT32_MAX
     coming = len(others.keys() | set(status.uncounted_terminated_pods.failed))
     return _used_up(status.failed, coming, f"backoffLimit {limit} of Job {name}", limit)
 

@@ -5,10 +5,13 @@ A strategy proposes. It never evicts, never counts against limits and never read
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Protocol
+
+import msgspec
 
 from descheduler.proposal import Proposal
 from descheduler.state import ClusterState
@@ -75,6 +78,12 @@ class Active:
         if self.foreign:
             return Asked(self.strategy, self.args, failed).proposals(state, now)
         return self.strategy.propose(state, self.args, now)
+
+    def telling_all(self) -> Active:
+        """The same, where it proposes only some of the pods for which nothing can be done."""
+        if self.foreign or "told" not in getattr(self.args, "__struct_fields__", ()):
+            return self
+        return replace(self, args=msgspec.structs.replace(self.args, told=sys.maxsize))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,14 +27,14 @@ from typing import Final
 
 import msgspec
 
-from cluster.objects import Node, Pod, PodMigration
-from descheduler import demand, memory, places, resting, surplus
+from cluster.objects import Pod, PodMigration
+from descheduler import demand, memory, places, pools, resting, surplus
 from descheduler.node_state import NodeState
 from descheduler.picture import Picture
 from descheduler.proposal import Proposal, Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.resting import Held
-from descheduler.roster import Group, Roster
+from descheduler.roster import Group
 from descheduler.state import ClusterState
 from descheduler.surplus import Surplus
 from descheduler.usage import Usage
@@ -49,10 +49,7 @@ REST: Final = timedelta(minutes=10)
 """How long a node that was relieved is not filled up again: until the others have had the time to be relieved. A
 workload whose pod went from one full node to another rests as long.
 """
-HARD: Final = frozenset({"NoSchedule", "NoExecute"})
 BESIDE: Final = "its last move ended beside its target, on a node that is too full as well"
-Pool = frozenset[tuple[str, str, str]]
-"""The taints that nodes have in common."""
 
 
 class Args(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,11 +144,11 @@ class _Pool:
 def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal]:
     """Pods of the fullest node first, and of each node those that relieve it with the fewest moves."""
     finder = _Finder(state, args, now)
-    groups = (it.up_to_date() for it in state.roster.once(_pools, args.spot_taints))
-    pools = list(finder.uneven(groups))
-    sources = _fullest_first(pools)
-    rests = _resting(state, frozenset().union(*(pool.sources for pool in pools)), now) if pools else {}
-    for proposal in _proposals(finder, pools, sources, args):
+    groups = (it.up_to_date() for it in state.roster.once(pools.of, args.spot_taints).values())
+    uneven = list(finder.uneven(groups))
+    sources = _fullest_first(uneven)
+    rests = _resting(state, frozenset().union(*(pool.sources for pool in uneven)), now) if uneven else {}
+    for proposal in _proposals(finder, uneven, sources, args):
         reason = rests.get(memory.subject_of(proposal.pod, state.workload(proposal.pod))) if rests else None
         yield proposal if reason is None else replace(proposal, aim=Held(reason))
 
@@ -253,25 +250,6 @@ def line(nodes: Group, args: Args, moving: Mapping[str, Surplus]) -> Line:
     mean = max(places.share_of(it, nodes.offered[name]) for name, it in held)
     margin = max(mean * args.threshold / 100, args.floor)
     return Line(mean, mean + margin, mean + margin / 2)
-
-
-def _pools(roster: Roster, spot_taints: Sequence[SpotTaint]) -> tuple[Group, ...]:
-    """Open nodes by what they keep away. Others have no say in the mean: nothing can go there."""
-    pools: dict[Pool, list[NodeState]] = {}
-    for node in roster.nodes.values():
-        if node.open and node.node is not None:
-            pools.setdefault(_pool(node.node, spot_taints), []).append(node)
-    return tuple(map(roster.group, pools.values()))
-
-
-def _pool(node: Node, spot_taints: Sequence[SpotTaint]) -> Pool:
-    if not node.spec.taints:
-        return frozenset()
-    return frozenset(
-        (taint.key, taint.value, taint.effect)
-        for taint in node.spec.taints
-        if taint.effect in HARD and not capacity.is_spot_taint(taint.key, taint.value, taint.effect, spot_taints)
-    )
 
 
 def _relieve(node: NodeState, load: float, pool: _Pool, first: frozenset[str], args: Args) -> Iterator[Proposal]:

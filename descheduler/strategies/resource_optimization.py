@@ -10,23 +10,28 @@ taken a pod still looks empty. So both rest, whoever moved the pod, until all of
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import IntEnum
 from typing import Final
 
 import msgspec
 
 from cluster.objects import Pod, PodMigration
-from descheduler import demand, memory, places
+from descheduler import demand, memory, places, pools
 from descheduler.moving import OPEN
 from descheduler.node_state import NodeState
 from descheduler.picture import Picture
+from descheduler.pools import Pool
 from descheduler.proposal import Proposal, Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.resting import Held
 from descheduler.state import ClusterState
 from descheduler.usage import Measured, Usage
+from policy import capacity
+from policy.capacity import SpotTaint
 from policy.settings import Settings
 from policy.settings_strategies import UsageSource
 
@@ -36,8 +41,8 @@ WEIGHT: Final = 80
 RELIEF: Final = 0.9
 """A node is relieved down to this part of its threshold, and no target may exceed it: the next sample differs."""
 TOLD: Final = 100
-"""Pods for which nothing can be done are proposed all the same, so that they are told why; in one pass not more than
-so many. Where every node is too full, or nobody measures, that would be all pods there are.
+"""Pods for which nothing can be done are proposed all the same, so that they are told why; in one pass, of each
+reason, not many more than these. Where every node is too full, or nobody measures, that would be all pods there are.
 """
 
 
@@ -54,6 +59,10 @@ class Args(msgspec.Struct, frozen=True, kw_only=True):
     """Measurements; None where nothing measures."""
     requests_stand_in: bool = True
     """Whether requests count as usage then."""
+    spot_taints: tuple[SpotTaint, ...] = capacity.TAINTS
+    """Taints that only say that a node is spot."""
+    told: int = TOLD
+    """Pods of each reason that are proposed though nothing can be done for them."""
 
     @classmethod
     def of(cls, settings: Settings, usage: Usage | None) -> Args:
@@ -65,6 +74,7 @@ class Args(msgspec.Struct, frozen=True, kw_only=True):
             max_age=own.max_age,
             usage=None if own.source is UsageSource.REQUESTS else usage,
             requests_stand_in=own.source in {UsageSource.AUTO, UsageSource.REQUESTS},
+            spot_taints=settings.capacity.all_taints(),
         )
 
 
@@ -138,6 +148,8 @@ class Relief:
     cpu: float
     memory: float
     too_full: Reason
+    room: bool = True
+    """Whether there is a node that could take anything; else nothing is looked for."""
 
     def reached(self, picture: Picture) -> bool:
         """Whether the node uses little enough."""
@@ -146,7 +158,7 @@ class Relief:
 
     def ceiling(self) -> float:
         """Requests say little about usage, so any node may serve."""
-        return float("inf")
+        return float("inf") if self.room else 0.0
 
     def alike(self) -> Hashable:
         """Each pod uses something else."""
@@ -154,6 +166,8 @@ class Relief:
 
     def objection(self, picture: Picture, pod: Pod, node: str) -> Reason | None:
         """A target is measured too, and stays below with the pod on it."""
+        if not self.room:
+            return self.too_full
         if not self.gauge.fresh(node):
             return Reason(Code.METRICS_STALE, f"the usage of node {node} is not known well enough to send pods there")
         if not self.gauge.settled(node):
@@ -176,16 +190,17 @@ def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal
             over.append((-excess, node.name, cpu, memory))
     if over and args.usage is not None:
         gauge = Gauge(args, now, _changed(state, now))
-    has_room = bool(over) and any(_may_take(node, gauge) for node in state.nodes.values())
-    told = 0
+    rooms = _rooms(state, gauge) if over else {}
+    told: Counter[object] = Counter()
     for _, name, cpu, memory in sorted(over):
         node = state.nodes[name]
-        why, aim = _aim(node, cpu, memory, gauge, has_room=has_room)
-        if isinstance(aim, Relief):
-            yield from _relieve(node, cpu, memory, gauge, why, aim)
-        elif told < TOLD:
-            told += len(node.pods)
-            yield from _relieve(node, cpu, memory, gauge, why, aim)
+        why, aim = _aim(node, cpu, memory, gauge, rooms)
+        if isinstance(aim, Held) or not aim.room:
+            kind = (aim.reason.code, aim.reason.routine) if isinstance(aim, Held) else aim.too_full.code
+            if told[kind] >= args.told:
+                continue
+            told[kind] += len(node.pods)
+        yield from _relieve(node, cpu, memory, gauge, why, aim)
 
 
 def _candidates(state: ClusterState, args: Args) -> Sequence[NodeState]:
@@ -201,17 +216,36 @@ def _candidates(state: ClusterState, args: Args) -> Sequence[NodeState]:
     return [node for node, cpu, memory in asked if cpu > most_cpu or memory > most_memory]
 
 
-def _may_take(node: NodeState, gauge: Gauge) -> bool:
-    """Whether anything at all could go there, as far as anybody knows."""
-    if not node.open:
-        return False
+class Room(IntEnum):
+    """Whether nodes that keep the same pods away could take anything."""
+
+    NONE = 0
+    UNKNOWN = 1
+    """Those that nobody has measured well enough might."""
+    SOME = 2
+
+
+def _rooms(state: ClusterState, gauge: Gauge) -> Mapping[Pool, Room]:
+    """By pool. What a pod tolerates besides the taints of its own node does not count: such nodes are not there for
+    what is too much elsewhere, and those of a control plane are nearly always empty.
+    """
+    return {
+        pool: max(_room(node, gauge) for node in group.members)
+        for pool, group in state.roster.once(pools.of, gauge.args.spot_taints).items()
+    }
+
+
+def _room(node: NodeState, gauge: Gauge) -> Room:
     if not gauge.fresh(node.name) or not gauge.settled(node.name):
-        return True
+        return Room.UNKNOWN
     cpu, memory = _shares(gauge.node(node), node)
-    return cpu < gauge.args.cpu_threshold * RELIEF and memory < gauge.args.memory_threshold * RELIEF
+    below = cpu <= gauge.args.cpu_threshold * RELIEF and memory <= gauge.args.memory_threshold * RELIEF
+    return Room.SOME if below else Room.NONE
 
 
-def _aim(node: NodeState, cpu: float, memory: float, gauge: Gauge, *, has_room: bool) -> tuple[str, Relief | Held]:
+def _aim(
+    node: NodeState, cpu: float, memory: float, gauge: Gauge, rooms: Mapping[Pool, Room]
+) -> tuple[str, Relief | Held]:
     """Why pods should leave a node, and for what."""
     args = gauge.args
     measured = gauge.measured(node.name)
@@ -224,9 +258,13 @@ def _aim(node: NodeState, cpu: float, memory: float, gauge: Gauge, *, has_room: 
         text = f"{why}, but that was measured in part before the last move off it or onto it"
         return why, Held(Reason(Code.METRICS_STALE, text, routine=True))
     too_full = Reason(Code.NO_IMPROVEMENT, f"{why}; every node that could take it would be as full")
-    if not has_room:
-        return why, Held(too_full)
-    return why, Relief(node.name, gauge, args.cpu_threshold * RELIEF, args.memory_threshold * RELIEF, too_full)
+    pool = pools.key(node.node, args.spot_taints) if node.node is not None else frozenset()
+    room = max((it for others, it in rooms.items() if others <= pool), default=Room.NONE)
+    if room is Room.UNKNOWN:
+        text = f"{why}; the usage of every node that may have room is not known well enough to send pods there"
+        too_full = Reason(Code.METRICS_STALE, text, routine=True)
+    cpu_limit, memory_limit = args.cpu_threshold * RELIEF, args.memory_threshold * RELIEF
+    return why, Relief(node.name, gauge, cpu_limit, memory_limit, too_full, room=room is Room.SOME)
 
 
 def _relieve(

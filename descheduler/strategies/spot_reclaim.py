@@ -50,6 +50,8 @@ class Args(msgspec.Struct, frozen=True, kw_only=True):
     """How long pods stay, how long workloads rest, how many go at once."""
 
     settings: Settings = Settings()
+    told: int = TOLD
+    """Pods that are proposed though they stay."""
 
     @classmethod
     def of(cls, settings: Settings, usage: Usage | None) -> Args:  # noqa: ARG003 - the same for every strategy
@@ -101,14 +103,14 @@ def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal
     found = sorted(off_spot.find(context, _hold(context)), key=_fewest_first)
     if found:
         aim = Back(settings.strategies.spot_reclaim.max_pods - _under_way(state))
-        yield from _back(found, context, aim)
+        yield from _back(found, context, aim, args.told)
 
 
 def _fewest_first(found: OffSpot) -> tuple[int, float, str]:
     return len(found.pods), found.node.load(), found.node.name
 
 
-def _back(found: Sequence[OffSpot], context: Context, aim: Back) -> Iterator[Proposal]:
+def _back(found: Sequence[OffSpot], context: Context, aim: Back, told: int) -> Iterator[Proposal]:
     trial = Trial(context.state, context.settings)
     left: list[OffSpot] = []
     for each in found:
@@ -129,7 +131,7 @@ def _back(found: Sequence[OffSpot], context: Context, aim: Back) -> Iterator[Pro
             else:
                 stay.append((pod, KEPT))
         stay += [(pod, Held(reason)) for pod, reason in each.held]
-    yield from (_proposal(pod, why) for pod, why in stay[:TOLD])
+    yield from (_proposal(pod, why) for pod, why in stay[:told])
 
 
 def _proposal(pod: Pod, aim: Aim) -> Proposal:

@@ -38,6 +38,20 @@ def test_a_move_is_begun() -> None:
     assert of(BEGUN) == {"web-1": "target"}
 
 
+def test_one_that_was_written_down_meanwhile_counts_once() -> None:
+    room = build.node("room", cpu="1500m")
+    written = build.thing(
+        "PodMigration",
+        "m",
+        spec={"podRef": {"name": "web-1", "uid": FIRST.metadata.uid}, "targetNode": "room"},
+        status={"phase": "Pending"},
+    )
+    begun = made(SOURCE, room, OWNER, FIRST)
+    assert of(begun) == {"web-1": "room"}
+    again = made(SOURCE, room, OWNER, FIRST, written, begun=begun)
+    assert {it.name: it.after for it in again.nodes} == pytest.approx({"room": 200 / 3, "source": 0.0})
+
+
 @pytest.mark.parametrize(
     "left",
     [

@@ -11,29 +11,31 @@ import pytest
 
 from descheduler import avoiding, drain, gauges, interruption, maintenance, marks, off_spot, plan
 from descheduler.guards import Context
-from descheduler.roster import FORGOTTEN_AFTER, Roster
+from descheduler.roster import FORGOTTEN_AFTER, MOST_CHANGED, Roster
 from descheduler.state import ClusterState
 from policy import keys
 from policy.settings import Settings
+from policy.values import Spot
 from tests.unit.descheduler import build, generated
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 SETTINGS = Settings()
 PREFIX = "scheduler.alpha.kubernetes.io/"
+AVOIDING = msgspec.structs.replace(SETTINGS, placement=msgspec.structs.replace(SETTINGS.placement, spot=Spot.AVOID))
 STEPS = 25
 Thing = tuple[str, str, str]
 
 
-def asked(state: ClusterState) -> object:
+def asked(state: ClusterState, settings: Settings = SETTINGS) -> object:
     """Every answer that may be kept, in an order that does not depend on the past."""
-    context = Context(state, SETTINGS, keys.under(), NOW, cooldowns={})
-    made = plan.make(state, SETTINGS, NOW)
+    context = Context(state, settings, keys.under(), NOW, cooldowns={})
+    made = plan.make(state, settings, NOW)
     return (
         made.nodes,
         sorted((it.pod.metadata.key, it.target or "", it.strategy, it.mode, it.why) for it in made.moves),
         sorted((it.pod.metadata.key, it.strategy, str(it.reasons)) for it in made.refusals),
         made.summary,
-        list(gauges.read(state, made, SETTINGS, NOW)),
+        list(gauges.read(state, made, settings, NOW)),
         sorted(gauges.shares(state).items()),
         sorted(interruption.find(context)),
         sorted(node.metadata.name for node, _ in interruption.held(context)),
@@ -51,23 +53,66 @@ def identity(item: Any) -> Thing:
 
 def some_change(rng: random.Random, others: list[Any], alive: dict[Thing, Any]) -> tuple[Any, Any]:
     """Old and new of something that comes, goes, or is otherwise from now on."""
-    choice = rng.random()
-    if choice < 0.2:
-        name = rng.choice([it for it in alive if it[0] == "Node"] or [("Node", "", "n0")])[2]
-        labels = {f"{PREFIX}maintenance": "true"} if rng.random() < 0.5 else {f"{PREFIX}maintenance": "yes"}
-        notes = {f"{PREFIX}interruption-cause": "x"} if rng.random() < 0.3 else {}
-        new = build.node(name, spot=rng.random() < 0.5, labels=labels, annotations=notes, ready=rng.random() < 0.8)
-    elif choice < 0.3:
-        new = build.thing("Namespace", "default", "", metadata={"annotations": _wish(rng)})
-    elif choice < 0.5 and any(it[0] == "ReplicaSet" for it in alive):
-        _, namespace, name = rng.choice([it for it in alive if it[0] == "ReplicaSet"])
-        new = build.thing("ReplicaSet", name, namespace, metadata={"annotations": _wish(rng)})
-    elif choice < 0.75:
-        new = rng.choice(others)
-    else:
-        old = rng.choice(list(alive.values()))
-        return old, None
+    new = rng.choice((_node, _heartbeat, _namespace, _replica_set, _deployment, _annotated, _other, _gone))(
+        rng, others, alive
+    )
+    if new is None:
+        return rng.choice(list(alive.values())), None
     return alive.get(identity(new)), new
+
+
+def _node(rng: random.Random, others: list[Any], alive: dict[Thing, Any]) -> Any:
+    del others
+    name = rng.choice([it for it in alive if it[0] == "Node"] or [("Node", "", "n0")])[2]
+    labels = {f"{PREFIX}maintenance": rng.choice(("true", "yes"))}
+    notes = {f"{PREFIX}interruption-cause": "x"} if rng.random() < 0.3 else {}
+    return build.node(name, spot=rng.random() < 0.5, labels=labels, annotations=notes, ready=rng.random() < 0.8)
+
+
+def _heartbeat(rng: random.Random, others: list[Any], alive: dict[Thing, Any]) -> Any:
+    del others
+    found = [it for key, it in alive.items() if key[0] == "Node"]
+    return _with(rng.choice(found), resource_version=str(rng.random())) if found else None
+
+
+def _namespace(rng: random.Random, others: list[Any], alive: dict[Thing, Any]) -> Any:
+    del others, alive
+    return build.thing("Namespace", "default", "", metadata={"annotations": _wish(rng)})
+
+
+def _replica_set(rng: random.Random, others: list[Any], alive: dict[Thing, Any]) -> Any:
+    del others
+    found = [it for key, it in alive.items() if key[0] == "ReplicaSet"]
+    if not found:
+        return None
+    _, namespace, name = identity(rng.choice(found))
+    above = rng.choice(([], [build.owner("Deployment", "above", namespace)], [build.owner("Rollout", "unseen")]))
+    return build.thing("ReplicaSet", name, namespace, metadata={"annotations": _wish(rng), "ownerReferences": above})
+
+
+def _deployment(rng: random.Random, others: list[Any], alive: dict[Thing, Any]) -> Any:
+    del others, alive
+    return build.thing("Deployment", "above", metadata={"annotations": _wish(rng)})
+
+
+def _annotated(rng: random.Random, others: list[Any], alive: dict[Thing, Any]) -> Any:
+    """The same pod with the same spec, which says something else."""
+    del others
+    found = [it for key, it in alive.items() if key[0] == "Pod"]
+    return _with(rng.choice(found), annotations=_wish(rng)) if found else None
+
+
+def _other(rng: random.Random, others: list[Any], alive: dict[Thing, Any]) -> Any:
+    del alive
+    return rng.choice(others)
+
+
+def _gone(rng: random.Random, others: list[Any], alive: dict[Thing, Any]) -> Any:
+    del rng, others, alive
+
+
+def _with(item: Any, **metadata: Any) -> Any:
+    return msgspec.structs.replace(item, metadata=msgspec.structs.replace(item.metadata, **metadata))
 
 
 def _wish(rng: random.Random) -> dict[str, str]:
@@ -87,9 +132,10 @@ def test_the_past_does_not_show_in_a_plan(seed: int) -> None:
             alive[identity(new)] = new
         else:
             del alive[identity(old)]
-        found = asked(state)
-        assert found == asked(build.state(*alive.values())), f"step {step}: {old} -> {new}"
-        assert found == asked(state), f"step {step}: asked again"
+        settings = rng.choice((SETTINGS, SETTINGS, AVOIDING))
+        found = asked(state, settings)
+        assert found == asked(build.state(*alive.values()), settings), f"step {step}: {old} -> {new}"
+        assert found == asked(state, settings), f"step {step}: asked again"
 
 
 def test_a_heartbeat_makes_nothing_anew() -> None:
@@ -119,6 +165,15 @@ def test_changes_that_nobody_reads_are_not_remembered_for_ever() -> None:
     assert roster.everyone() is kept
     roster.changed("a")
     assert roster.everyone() is not kept
+
+
+def test_what_nobody_asks_for_is_not_remembered_for_ever() -> None:
+    state = build.state(build.node("a"), build.pod("x", on="a"))
+    sift = state.roster.sift(asked)
+    assert sift.of(state.nodes["a"], lambda _: True) == {("default", "x")}
+    for number in range(MOST_CHANGED + 2):
+        state.apply(None, build.pod(f"y{number}", on="a"))
+    assert sift.of(state.nodes["a"], lambda _: False) == set(), "all of them are asked again"
 
 
 def test_an_answer_is_kept_for_what_was_asked() -> None:

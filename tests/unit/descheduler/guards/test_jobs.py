@@ -11,6 +11,7 @@ from descheduler.reasons import Code
 from policy import keys
 from policy.settings import Settings
 from policy.settings_strategies import NodeMaintenance, Strategies
+from policy.values import INT32_MAX
 from tests.unit.descheduler import build
 from tests.unit.descheduler.guarding import NOW, OURS, Given, pod
 
@@ -144,11 +145,23 @@ def test_an_index_has_retries_of_its_own(failures: str, says: str | None) -> Non
     made = pod("work-1", of=build.owner("Job", "work", "shop"), annotations=annotations)
     given = Given(
         pod=made,
-        also=(cordoned(61 * MINUTES), job(spec={"backoffLimitPerIndex": 2, "backoffLimit": 0})),
+        also=(cordoned(61 * MINUTES), job(spec={"backoffLimitPerIndex": 2, "backoffLimit": INT32_MAX})),
         voluntary="JOB",
         maintenance="JOB_WOULD_FAIL" if says else "",
     )
     given.check()
+
+
+def test_a_limit_of_the_whole_job_counts_beside_that_of_an_index() -> None:
+    limits = {"backoffLimitPerIndex": 2, "backoffLimit": 3}
+    given = Given(
+        pod=pod("work-1", of=build.owner("Job", "work", "shop")),
+        also=(cordoned(61 * MINUTES), job(spec=limits, status={"failed": 3})),
+        voluntary="JOB",
+        maintenance="JOB_WOULD_FAIL",
+    )
+    given.check()
+    assert all("backoffLimit 3 of" in it.text for it in given.reasons()[Urgency.MAINTENANCE])
 
 
 def test_a_step_of_a_workflow_counts_as_a_job() -> None:
