@@ -122,7 +122,7 @@ def figures() -> dict[str, tuple[str, ...]]:
         r"^\| times the bound \| ([\d.]+)[^|]* \|[^\n]* \| ([\d.]+) \|$", quality, re.MULTILINE
     )
     return {
-        "a pass": (f"{plan['steady plan ms']:.0f} ms", f"{plan['MiB resident']:.0f} MiB"),
+        "a pass": (f"{plan['steady plan ms']:.1f} ms", f"{plan['MiB resident']:.0f} MiB"),
         "a pass of the other": (f"{plan['peer cycle ms']:.0f} ms", f"{plan['peer MiB resident']:.0f} MiB"),
         "answers": (
             rate("spotshift"),
