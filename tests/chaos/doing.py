@@ -67,15 +67,26 @@ class Doer:
 
     def scale(self, act: Act, before: Workload | None) -> None:
         """Nobody can tell apart a user's number from the same number of a Surge, so a user whose wish seems to be
-        fulfilled already looks again.
+        fulfilled already looks again, and writes over nothing but what was seen.
         """
         assert before is not None
-        body = {"spec": {"replicas": act.given}}
-        if act.given != before.replicas:
-            self.asking.once(
-                lambda: self.kube.get(before.form, act.subject, NAMESPACE)["spec"]["replicas"] != act.given
-            )
-        self.asking.insist(lambda: self.kube.patch(before.form, act.subject, body, NAMESPACE))
+        form, replicas, lost = before.form, before.replicas, False
+
+        def scaled() -> bool:
+            nonlocal lost
+            found = self.kube.get(form, act.subject, NAMESPACE)
+            if found["spec"]["replicas"] == act.given != replicas:
+                return lost
+            version = found["metadata"]["resourceVersion"]
+            body = {"metadata": {"resourceVersion": version}, "spec": {"replicas": act.given}}
+            try:
+                self.kube.patch(form, act.subject, body, NAMESPACE)
+            except urllib3.exceptions.HTTPError:
+                lost = True  # nobody knows whether it got through
+                raise
+            return True
+
+        self.asking.once(scaled)
 
     def roll_out(self, act: Act, before: Workload | None) -> None:
         assert before is not None

@@ -51,16 +51,24 @@ def create(scene: Scene, name: str, replicas: int, *, cpu: str = "100m", **mix: 
 
 @contextmanager
 def tainted(scene: Scene, taint: Object, *names: str) -> Iterator[None]:
-    """Nodes with a taint; then new ones in their place, for a notice holds until its deadline."""
+    """Nodes with a taint; after a notice there are new ones in their place, for it holds until its deadline."""
     for name in names:
         scene.kube.patch("nodes", name, {"spec": {"taints": [taint]}})
     try:
         yield
     finally:
-        for name in names:
-            scene.kube.delete("nodes", name)
-        pool = objects.pool("t-", on_demand=0, spot=len(SPOT))
-        bed.add_nodes(scene.kube, [it for it in pool if it["metadata"]["name"] in names])
+        if taint == NOTICE:
+            _renew(scene, *names)
+        else:
+            for name in names:
+                scene.kube.patch("nodes", name, {"spec": {"taints": []}})
+
+
+def _renew(scene: Scene, *names: str) -> None:
+    for name in names:
+        scene.kube.delete("nodes", name)
+    pool = objects.pool("t-", on_demand=0, spot=len(SPOT))
+    bed.add_nodes(scene.kube, [it for it in pool if it["metadata"]["name"] in names])
 
 
 # ---- the mix
