@@ -18,6 +18,7 @@ WORKERS ?= 6
 # They share those cores with each other's control planes, so each waits longer before it gives up.
 test coverage integration e2e campaigns: export SPOTSHIFT_PATIENCE ?= 3
 PYTEST := $(PY) -m pytest
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --no-compile
 # A worker that is done takes tests from one that is not: the slow ones start whole control planes.
 PARALLEL := -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 DIR ?= .testbed/dev
@@ -170,6 +171,10 @@ $(READY): requirements-dev.txt requirements.txt $(BROKEN)
 	@echo "installing the pinned Python packages into $(VENV)"
 	@# Everything is pinned, so nothing is left to resolve: a release of tomorrow cannot get into it. The check says if a
 	@# pin is missing. What is used is compiled when it is: most of the Kubernetes client never is.
-	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --no-compile -r requirements-dev.txt
+	@# uv is among the pins and takes a few seconds; it knows nothing of pip's own settings, so pip has the last word.
+	@awk '/^uv==/ {on = 1} on {print} on && !/\\$$/ {exit}' requirements-dev.txt > $(VENV)/uv.txt
+	@$(PIP) -r $(VENV)/uv.txt
+	@$(VENV)/bin/uv pip install --quiet --python $(PY) --require-hashes --no-deps -r requirements-dev.txt 2>/dev/null \
+	  || $(PIP) -r requirements-dev.txt
 	@said=$$($(PY) -m pip check --disable-pip-version-check) || { echo "$$said" >&2; exit 1; }
 	@touch $@
