@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import FrameType
 
 import yaml
 from rich.console import Console
@@ -40,15 +41,25 @@ EXPECTED = (folder.Refused, bed.DidNotStart, build.BuildFailed, golang.NoToolcha
 """Failures that the user can do something about: told in words, without a traceback."""
 
 
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def _interrupt_once(number: int, frame: FrameType | None) -> None:
+    """Whoever is asked again while cleaning up goes on with it: half of it would leave processes behind."""
+    for it in ENDING:
+        signal.signal(it, signal.SIG_IGN)
+    signal.default_int_handler(number, frame)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = options.run
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without ● still gets its picture
     try:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in ENDING:
             # Asked to end, in whatever way: clean up first (SIGINT is ignored in a background job).
-            signal.signal(number, signal.default_int_handler)
+            signal.signal(number, _interrupt_once)
         return run(options)
     except EXPECTED as failure:
         print(f"error: {failure}", file=sys.stderr)
