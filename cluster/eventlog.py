@@ -101,7 +101,7 @@ class Limits:
 
     per_object_burst: int = 10
     per_object_seconds: float = 60.0
-    """One more new event for the same object after so many seconds."""
+    """One more new event of the same severity for the same object after so many seconds."""
     total_burst: int = 300
     total_per_second: float = 10.0
     """For all objects but nodes, which are few and tell of what happens to many pods at once."""
@@ -156,7 +156,7 @@ class EventLog:
     prefix: str
     """Makes names unique between processes and restarts."""
     _series: OrderedDict[tuple[object, ...], _Series] = field(default_factory=OrderedDict)
-    _objects: OrderedDict[Subject, _Tokens] = field(default_factory=OrderedDict)
+    _objects: OrderedDict[tuple[Subject, Severity], _Tokens] = field(default_factory=OrderedDict)
     _total: _Tokens | None = None
     _count: int = 0
 
@@ -168,7 +168,7 @@ class EventLog:
             series.last, series.repeated_at = said.at, now
             self._series.move_to_end(said.key)
             return None
-        refusal = self._refusal(said.subject, now)
+        refusal = self._refusal(said.subject, said.topic.severity, now)
         if refusal is not None:
             return refusal
         self._count += 1
@@ -196,10 +196,11 @@ class EventLog:
         """The server does not have it (any more): the next time it is said, it is new."""
         self._series.pop(said.key, None)
 
-    def _refusal(self, subject: Subject, now: float) -> Drop | None:
+    def _refusal(self, subject: Subject, severity: Severity, now: float) -> Drop | None:
+        """Warnings have a limit of their own: what goes well must not drown what does not."""
         limits = self.limits
-        tokens = self._objects.setdefault(subject, _Tokens(limits.per_object_burst, now))
-        self._objects.move_to_end(subject)
+        tokens = self._objects.setdefault((subject, severity), _Tokens(limits.per_object_burst, now))
+        self._objects.move_to_end((subject, severity))
         _trim(self._objects, limits.objects)
         if not tokens.take(now, burst=limits.per_object_burst, per_second=1 / limits.per_object_seconds):
             return Drop.OBJECT_LIMIT

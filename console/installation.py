@@ -56,6 +56,11 @@ class InForce:
     """The ConfigMap that is not there; then the defaults stand in, and a running process keeps what it has read."""
 
     @property
+    def guessed(self) -> bool:
+        """Whether what runs goes by others: the defaults stand in here."""
+        return bool(self.mistakes or self.unknown or self.absent)
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What is wrong with them and what is gone by instead, for standard error; nothing if they are good."""
         if not self.mistakes:

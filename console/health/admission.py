@@ -67,6 +67,11 @@ def _tried(client: Client, namespace: str, in_force: InForce, system: str) -> Fi
     if settings.mode is Mode.OBSERVE or namespace in settings.excluded_namespaces or namespace == system:
         text = f"cannot be seen: in namespace {namespace}, in mode {settings.mode}, pods are left as they are"
         return Finding(CHECK, Level.UNKNOWN, text, "use -n with a namespace that is not excluded")
+    if in_force.guessed:
+        text = (
+            f"cannot be seen: a pod in namespace {namespace} gets no label, but the settings in force are not known"
+        )
+        return Finding(CHECK, Level.UNKNOWN, text, "mend the settings, then ask again")
     text = f"gives no answer: a pod in namespace {namespace} would be created without its label"
     return Finding(CHECK, Level.FAILED, text, _advice(system))
 

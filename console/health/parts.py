@@ -122,9 +122,13 @@ def settings(in_force: InForce, namespace: str) -> Iterator[Finding]:
         key = keys.under(in_force.settings.label_prefix).emergency_stop
         goes_on = f"kubectl -n {namespace} annotate configmap {names.SETTINGS} {key}- lets it go on"
         yield Finding("mode", Level.WARNING, f"emergency stop: {in_force.stopped}", goes_on)
-    elif in_force.settings.mode is Mode.OBSERVE:
+    elif in_force.settings.mode is Mode.OBSERVE and not in_force.guessed:
         text = "observe: plans are made and nothing is moved"
         yield Finding("mode", Level.WARNING, text, f"{edit}; mode: enforce moves pods")
+    elif in_force.guessed:
+        yield Finding(
+            "mode", Level.UNKNOWN, "what runs keeps its last good settings; `status` tells the mode of its last pass"
+        )
     else:
         yield Finding("mode", Level.OK, str(in_force.settings.mode))
 

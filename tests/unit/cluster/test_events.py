@@ -67,6 +67,13 @@ def test_the_last_chance_sends_every_open_count() -> None:
     assert [send.count for send in log.due(2, final=True)] == [2]
 
 
+def test_what_goes_well_does_not_use_up_the_limit_of_warnings() -> None:
+    log = EventLog(Limits(per_object_burst=3), prefix="p")
+    assert [isinstance(log.offer(said(note=str(n)), 0), Send) for n in range(4)] == [True, True, True, False]
+    warnings = [log.offer(said(topic=REFUSED, note=str(n)), 0) for n in range(4)]
+    assert [isinstance(one, Send) for one in warnings] == [True, True, True, False]
+
+
 def test_limits_per_object_and_in_total() -> None:
     log = EventLog(LIMITS, prefix="p")
     notes = [log.offer(said(note=str(n)), 0) for n in range(4)]

@@ -1,6 +1,7 @@
 """What `check` says about the settings and the leader, from scripted answers."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -43,3 +44,11 @@ def test_settings_that_are_gone_are_not_called_valid() -> None:
     assert first.level is Level.FAILED
     assert first.text.startswith(f"there is no ConfigMap {SYSTEM}/spotshift-settings: ")
     assert "manifests/overlays/production" in first.advice
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"mistakes": ("mode: 'x'",)}, {"absent": "ConfigMap a/b"}], ids=["wrong", "absent"]
+)
+def test_where_the_defaults_stand_in_the_mode_is_not_known(wrong: dict[str, Any]) -> None:
+    found = [it for it in parts.settings(InForce(Settings(), "here", **wrong), SYSTEM) if it.check == "mode"]
+    assert [it.level for it in found] == [Level.UNKNOWN]

@@ -12,6 +12,7 @@ from console.look import Look
 from console.views import drains, move_list, node_list, node_story, overview
 from descheduler import kinds
 from descheduler.gathered import Gap
+from descheduler.last_pass import LastPass
 from policy import keys
 from policy.settings import Mode, Settings
 from tests.unit.console import looks
@@ -247,6 +248,19 @@ LINES: dict[str, tuple[Look, str, str]] = {
         looks.of(in_force=InForce(Settings(), "here", mistakes=("mode: 'x' is not accepted",))),
         "settings",
         "mode: 'x' is not accepted; here",
+    ),
+    "wrong settings, so the mode is that of the last pass": (
+        looks.of(
+            in_force=InForce(Settings(), "here", mistakes=("mode: 'x' is not accepted",)),
+            leader=looks.leader(last=LastPass(looks.NOW, mode="observe")),
+        ),
+        "mode",
+        "observe: plans are made and nothing is moved",
+    ),
+    "wrong settings, and nobody tells of a pass": (
+        looks.of(in_force=InForce(Settings(), "here", mistakes=("x",)), leader=looks.leader(last=None)),
+        "mode",
+        "unknown",
     ),
 }
 
