@@ -49,11 +49,14 @@ installed = command -v $(1) >/dev/null \
 help:  ## Print every target with one sentence.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-test: $(READY) browser  ## Run everything: checks, unit, integration and end-to-end tests (what CI runs).
-	@# While types are checked on one core, the other compiles the tests once, which every worker would do for itself.
-	@$(PYTEST) tests --collect-only -q -p no:cacheprovider >/dev/null 2>&1 & \
-	  $(MAKE) check binaries || { kill $$!; exit 1; }; wait
-	$(PYTEST) tests $(PARALLEL) -m "not campaign" || { [ $$? = 1 ] && $(PY) -m tests.again; }
+test: $(READY) browser binaries  ## Run everything: checks, unit, integration and end-to-end tests (what CI runs).
+	@# Tests wait more than they compute, so types are checked beside them. First the tests are compiled once, which
+	@# every worker would do for itself.
+	@$(MAKE) check > $(VENV)/check.log 2>&1 & checks=$$!; failed=0; \
+	  $(PYTEST) tests --collect-only -q -p no:cacheprovider >/dev/null 2>&1 || true; \
+	  $(PYTEST) tests $(PARALLEL) -m "not campaign" || { [ $$? = 1 ] && $(PY) -m tests.again --add-rights; } || failed=$$?; \
+	  $(PY) -m testbed rights > $(VENV)/rights.md || failed=$$?; \
+	  wait $$checks || failed=$$?; cat $(VENV)/check.log; exit $$failed
 
 coverage: binaries browser  ## Run everything under coverage, which takes half as long again, and show what no test reaches.
 	$(PYTEST) tests $(PARALLEL) -m "not campaign" --cov --cov-report=term:skip-covered
