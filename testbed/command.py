@@ -171,10 +171,12 @@ def _rights(options: argparse.Namespace) -> int:
     documents = [document for path in roles for document in yaml.safe_load_all(path.read_text())]
     given, used = rights.roles(documents), remains.read(options.file.read_text())
     print(rights.matrix(given, used))
-    left = rights.unused(given, used)
+    left, asked = rights.unused(given, used), rights.exceeded(given, used)
     for role, (verb, resource) in left:
         print(f"never used: {role} grants {verb} {resource}", file=sys.stderr)
-    return int(bool(left))
+    for account, (verb, resource) in asked:
+        print(f"not granted: {account} asked to {verb} {resource}", file=sys.stderr)
+    return int(bool(left or asked))
 
 
 def _audit(options: argparse.Namespace) -> int:

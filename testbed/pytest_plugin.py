@@ -36,6 +36,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--allow-skips", action="store_true", help="do not fail the run when a test was skipped (never in CI)"
     )
+    parser.addoption(
+        "--add-rights", action="store_true", help="add the rights that are used to those of the run before"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -165,6 +168,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     shutil.rmtree(notes, ignore_errors=True)
     found.leaks += _leaks_of_tests(session.config)
     if found.beds:
+        if session.config.getoption("--add-rights") and RIGHTS.exists():
+            found.used.join(remains.read(RIGHTS.read_text()))
         RIGHTS.write_text(remains.told(found.used))
     skipped = _skipped(session.config) and not session.config.getoption("--allow-skips")
     if skipped or found.leaks:

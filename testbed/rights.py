@@ -77,6 +77,13 @@ class Used:
                 account = it.user.rpartition(":")[2]
                 self.add(account, (it.verb, it.resource), 1, refused=it.decision == "forbid")
 
+    def join(self, other: "Used") -> None:
+        """What was used elsewhere too."""
+        for table, refused in ((other.counts, False), (other.refused, True)):
+            for account, counted in table.items():
+                for right, count in counted.items():
+                    self.add(account, right, count, refused=refused)
+
     def rights(self, account: str) -> frozenset[Right]:
         """What was used. A list and a watch are one right in two forms: a server can stream a list as a watch."""
         found = set(self.counts.get(account, {}))
@@ -90,6 +97,19 @@ def unused(given: Sequence[Role], used: Used) -> list[tuple[str, Right]]:
         for role in given
         for right in sorted(role.rights)
         if not any(right in used.rights(account) for account in role.accounts)
+    ]
+
+
+def exceeded(given: Sequence[Role], used: Used) -> list[tuple[str, Right]]:
+    """Asked for and refused, and granted by no role of the account. What is granted is refused for a moment by an API
+    server that has just started.
+    """
+    accounts = {account for role in given for account in role.accounts}
+    return [
+        (account, right)
+        for account in sorted(accounts)
+        for right in sorted(used.refused.get(account, {}))
+        if not any(right in role.rights for role in given if account in role.accounts)
     ]
 
 

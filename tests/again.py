@@ -1,8 +1,9 @@
 """A second go for the few tests that failed in a parallel run: one after the other, with the machine to themselves.
 
-Four workers and their control planes share two cores, so now and then a bound is missed by a test that holds it
+Six workers and their control planes share two cores, so now and then a bound is missed by a test that holds it
 otherwise. Such a test is named in red and has to pass alone; one that fails again, or many that fail at once, fail
-the run. What was no test (a skip, a secret in a log, a crash) gets no second go.
+the run. What was no test (a skip, a secret in a log, a crash) gets no second go, nor does a run under random
+misfortune: an invariant that was broken once is broken.
 """
 
 import json
@@ -14,6 +15,8 @@ import pytest
 
 FAILED = Path(".pytest_cache", "v", "cache", "lastfailed")
 """Where pytest keeps the tests that failed when they ran last, in the folder of the run."""
+ONCE = ("tests/e2e/test_chaos.py",)
+"""What fails there is no missed bound."""
 FEW = 5
 """More than that is a broken build, not a busy machine."""
 
@@ -21,7 +24,8 @@ FEW = 5
 def chosen(failed: Mapping[str, bool]) -> tuple[str, ...]:
     """The tests to run again; none means that the run stays failed. A file without tests could not be imported."""
     tests = tuple(sorted(failed))
-    return tests if len(tests) <= FEW and all("::" in it for it in tests) else ()
+    bounds = all("::" in it and not it.startswith(ONCE) for it in tests)
+    return tests if len(tests) <= FEW and bounds else ()
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -129,6 +129,7 @@ SECOND_GO = {
     ),
     "nothing that is a test": ([], ()),
     "a file that cannot be imported": (["tests/a.py", "tests/b.py::test_b"], ()),
+    "a broken invariant": (["tests/e2e/test_chaos.py::test_a", "tests/b.py::test_b"], ()),
     "too many": ([f"tests/a.py::test_{number}" for number in range(again.FEW + 1)], ()),
 }
 

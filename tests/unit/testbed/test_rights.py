@@ -103,6 +103,25 @@ def test_what_nobody_used_is_told_by_the_command(tmp_path: Path, capsys: pytest.
     used.add("reader", ("patch", "deployments.apps/scale"), 1)
     (tmp_path / "rights.json").write_text(remains.told(used))
     assert command.main(asked) == 0
+    used.add("reader", ("watch", "pods"), 1, refused=True)  # by a server that has just started
+    used.add("somebody", ("get", "secrets"), 1, refused=True)
+    (tmp_path / "rights.json").write_text(remains.told(used))
+    assert command.main(asked) == 0
+    capsys.readouterr()
+    used.add("reader", ("get", "secrets"), 1, refused=True)
+    (tmp_path / "rights.json").write_text(remains.told(used))
+    assert command.main(asked) == 1
+    assert capsys.readouterr().err == "not granted: reader asked to get secrets\n"
+
+
+def test_two_runs_are_added_up() -> None:
+    first, second = Used(), Used()
+    first.add("reader", ("watch", "pods"), 2)
+    second.add("reader", ("watch", "pods"), 3)
+    second.add("reader", ("get", "secrets"), 1, refused=True)
+    first.join(second)
+    assert first.counts == {"reader": {("watch", "pods"): 5}}
+    assert first.refused == {"reader": {("get", "secrets"): 1}}
 
 
 def test_one_that_stands_in_for_another_need_not_use_all_of_its_role() -> None:
