@@ -10,7 +10,7 @@ from policy import keys
 from testbed import objects
 from testbed.api import Object
 from tests.chaos.records import Moves
-from tests.chaos.watching import Seen
+from tests.chaos.watching import Request, Seen
 
 LAG_SECONDS: Final = 5.0
 """Until every watch has told what happened before."""
@@ -38,12 +38,21 @@ class Evictions:
     pods: dict[str, Object] = field(default_factory=dict)
     """Those there are, by UID."""
     known: set[str] = field(default_factory=set)
+    names: set[tuple[str, str]] = field(default_factory=set)
+    """Of the pods that were seen being evicted."""
     _waiting: list[Eviction] = field(default_factory=list)
+    _granted: list[Request] = field(default_factory=list)
+
+    def grant(self, request: Request) -> None:
+        """An eviction in the audit log: the pod may come and go while a watch is being begun anew."""
+        if (request.resource, request.verb, request.code) == ("pods/eviction", "create", 201):
+            self._granted.append(request)
 
     def see(self, seen: Seen) -> Iterator[str]:
         """A version of a pod."""
         if was_evicted(seen.object) and seen.uid not in self.known:
             self.known.add(seen.uid)
+            self.names.add((seen.namespace, seen.name))
             self._waiting.append(Eviction(seen, self._alone(seen.object), self._abandoned(seen.object)))
         if seen.gone:
             self.pods.pop(seen.uid, None)
@@ -62,6 +71,10 @@ class Evictions:
         self._waiting = [it for it in self._waiting if it.pod.at >= now - LAG_SECONDS]
         for eviction in ripe:
             yield from self._judge(eviction)
+        granted = [it for it in self._granted if it.at < now - LAG_SECONDS]
+        self._granted = [it for it in self._granted if it.at >= now - LAG_SECONDS]
+        for request in granted:
+            yield from self._unseen(request)
 
     def _judge(self, eviction: Eviction) -> Iterator[str]:
         if eviction.abandoned:
@@ -76,6 +89,13 @@ class Evictions:
             yield f"{what} was evicted when {entry.name} had ended as {entry.phase}"
         if eviction.alone and entry.step != "RemoveCopy":
             yield f"{what} has no controller and was evicted before a copy of it was Ready"
+
+    def _unseen(self, request: Request) -> Iterator[str]:
+        """Nobody saw which pod it was, so its name has to do."""
+        pod = (request.namespace, request.name)
+        if pod in self.names or request.name.startswith(PREFIX) or self.moves.has_announced(*pod):
+            return
+        yield f"pod {'/'.join(pod)} was evicted unseen, and no PodMigration had announced that for its name"
 
     def _abandoned(self, pod: Object) -> bool:
         meta = pod["metadata"]

@@ -1,6 +1,6 @@
 """What every PodMigration said at every version: what was announced before something was done.   Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -8,6 +8,8 @@ from tests.chaos.watching import Seen
 
 ENDED: Final = frozenset({"Completed", "Failed", "Cancelled"})
 SURGING: Final = frozenset({"SurgeUp", "AwaitAvailable", "SurgeDown", "SurgeBack"})
+LATE_SECONDS: Final = 60.0
+"""A process that stood still may raise the replicas after its move has ended; so long may it take to be undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,21 @@ class Moves:
         words = [found[-1] for found in past if any(_announces(it, uid, name) for it in found)]
         return min(words, key=lambda it: not it.open, default=None)
 
-    def surging(self, namespace: str, workload: str, before: int) -> bool:
-        """Whether a second pod of the workload had been announced."""
+    def surging(self, namespace: str, workload: str, *, before: int, at: float) -> bool:
+        """Whether a second pod of the workload had been announced by a move that was open then, or until just now."""
+        for history in self.histories.values():
+            past = [it for it in history if it.version < before]
+            announced = any(
+                it.step in SURGING and (it.namespace, it.workload) == (namespace, workload) for it in past
+            )
+            if announced and (past[-1].open or _ended_at(past) > at - LATE_SECONDS):
+                return True
+        return False
+
+    def has_announced(self, namespace: str, pod: str) -> bool:
+        """Whether any move ever announced the eviction of a pod of that name."""
         return any(
-            it.version < before and it.step in SURGING and (it.namespace, it.workload) == (namespace, workload)
+            it.namespace == namespace and ((it.pod == pod and it.step == "Evict") or pod in it.copies)
             for history in self.histories.values()
             for it in history
         )
@@ -67,6 +80,10 @@ class Moves:
     def latest(self) -> list[Entry]:
         """The last version of each."""
         return [history[-1] for history in self.histories.values()]
+
+
+def _ended_at(history: Sequence[Entry]) -> float:
+    return next(it.at for it in history if not it.open)
 
 
 def _announces(entry: Entry, uid: str, name: str) -> bool:

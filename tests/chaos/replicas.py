@@ -48,7 +48,7 @@ class Replicas:
         ripe = [it for it in self._waiting if it.at < now - LAG_SECONDS]
         self._waiting = [it for it in self._waiting if it.at >= now - LAG_SECONDS]
         for seen in ripe:
-            if not self.moves.surging(seen.namespace, seen.name, seen.version):
+            if not self.moves.surging(seen.namespace, seen.name, before=seen.version, at=seen.at):
                 yield f"{seen.name} got one more replica, and no PodMigration had announced that"
 
     def _allowed(self, seen: Seen) -> set[int]:

@@ -141,7 +141,9 @@ class Stage:
         for seen in self.watcher.new():
             self._wrong(self._see(seen), at=seen.at)
         for request in self.audit.new():
+            self.evictions.grant(request)
             self._wrong(self.leaders.see(request), at=request.at)
+        self._wrong(self.watcher.failures())
         for look in (self.evictions.look, self.replicas.look, self.budgets.look):
             self._wrong(look(now))
         ended = self.product.keep(now)

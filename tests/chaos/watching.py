@@ -73,6 +73,7 @@ class Watcher:
     _last: dict[str, int] = field(default_factory=dict)
     """The version seen last, by resource."""
     _ended: threading.Event = field(default_factory=threading.Event)
+    _failed: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)
 
     def start(self) -> None:
         for resource in RESOURCES:
@@ -86,7 +87,18 @@ class Watcher:
         while not self.seen.empty():
             yield self.seen.get()
 
+    def failures(self) -> Iterator[str]:
+        """Watches that ended since the last call: whoever does not see cannot say that all is well."""
+        while not self._failed.empty():
+            yield self._failed.get()
+
     def _follow(self, resource: str) -> None:
+        try:
+            self._repeat(resource)
+        except Exception as unexpected:  # noqa: BLE001 - the outermost place of a thread; it is told
+            self._failed.put(f"nobody watches {resource} any more: {unexpected!r}")
+
+    def _repeat(self, resource: str) -> None:
         lost = True
         while not self._ended.is_set():
             try:

@@ -79,6 +79,28 @@ def test_evictions(events: Sequence[Seen], says: str) -> None:
     assert list(evictions.look(LATER)) == [], "told once"
 
 
+GRANTED = request(1.0, "a", "create", "pods/eviction", name="web-0", code=201)
+UNSEEN: dict[str, tuple[Sequence[Seen], Request, str]] = {
+    "seen": ((move("m", 5, step="Evict"), EVICTED), GRANTED, ""),
+    "not seen, announced": ((move("m", 5, step="Evict"),), GRANTED, ""),
+    "not seen, not announced": ((), GRANTED, "was evicted unseen"),
+    "not seen, only marked": ((move("m", 5, step="Mark"),), GRANTED, "was evicted unseen"),
+    "refused by a budget": ((), request(1.0, "a", "create", "pods/eviction", name="web-0", code=429), ""),
+    "a copy": ((), request(1.0, "a", "create", "pods/eviction", name="rescheduled-web-0", code=201), ""),
+}
+
+
+@pytest.mark.parametrize(("events", "asked", "says"), UNSEEN.values(), ids=UNSEEN.keys())
+def test_evictions_that_no_watch_has_told(events: Sequence[Seen], asked: Request, says: str) -> None:
+    moves = Moves()
+    evictions = Evictions(moves)
+    evictions.grant(asked)
+    for seen in events:
+        assert list((moves if seen.resource == "podmigrations" else evictions).see(seen)) == []
+    found = list(evictions.look(LATER))
+    assert [says in it for it in found] == [True] * bool(says), found
+
+
 def test_a_move_that_has_ended_stays_so() -> None:
     moves = Moves()
     assert list(moves.see(move("m", 5, phase="Completed"))) == []
@@ -89,6 +111,14 @@ def test_a_move_that_has_ended_stays_so() -> None:
 REPLICAS: dict[str, tuple[Sequence[Seen], str]] = {
     "the user's": ((workload(3, 10, at=1),), ""),
     "one more, announced": ((move("m", 5, step="SurgeUp"), workload(4, 10, at=1)), ""),
+    "one more, its move has just ended": (
+        (move("m", 5, step="SurgeUp"), move("m", 6, at=80, phase="Failed"), workload(4, 10, at=100)),
+        "",
+    ),
+    "one more, its move has long ended": (
+        (move("m", 5, step="SurgeUp"), move("m", 6, at=30, phase="Failed"), workload(4, 10, at=100)),
+        "no PodMigration had announced",
+    ),
     "one more, not announced": ((workload(4, 10, at=1),), "no PodMigration had announced"),
     "one more, announced later": ((workload(4, 10, at=1), move("m", 11, step="SurgeUp")), "no PodMigration"),
     "two more": ((move("m", 5, step="SurgeUp"), workload(5, 10, at=1)), "has 5 replicas"),

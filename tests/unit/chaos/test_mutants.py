@@ -24,7 +24,7 @@ def test_a_mutant_applies_once(mutant: mutants.Mutant, tmp_path: Path) -> None:
     done = subprocess.run(unknown, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     with pytest.raises(mutants.DoesNotApply):
-        mutants.apply(mutants.Mutant("", (mutants.Change(mutant.changes[0].file, "not there", ""),)), tmp_path)
+        mutants.apply(mutants.Mutant("", "", (mutants.Change(mutant.changes[0].file, "not there", ""),)), tmp_path)
 
 
 def test_a_build_that_fails_by_itself_is_not_caught() -> None:
