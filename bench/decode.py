@@ -85,6 +85,8 @@ def compare(count: int, repeat: int, folder: Path) -> dict[str, Spread]:
         "our seconds": spread([one["seconds"] for one in mine]),
         "times faster": _ratio(pairs, "seconds"),
         "times faster, gc off": _ratio(quiet, "seconds"),
+        "official seconds, gc off": spread([one["seconds"] for one, _ in quiet]),
+        "our seconds, gc off": spread([one["seconds"] for _, one in quiet]),
         "official MiB kept": spread([one["kept_mib"] for one in theirs]),
         "our MiB kept": spread([one["kept_mib"] for one in mine]),
         "times smaller": _ratio(pairs, "kept_mib"),

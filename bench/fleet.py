@@ -62,23 +62,73 @@ def node(number: int, *, version: int = 1, labels: dict[str, str] | None = None,
     }
 
 
-def replica_set(template: int, replicas: int, *, version: int = 1) -> Object:
-    """The owner of the pods of one template."""
-    app = f"service-{template}"
+def replica_set(
+    template: int, replicas: int, *, version: int = 1, missing: int = 0, of_deployment: bool = False
+) -> Object:
+    """The owner of the pods of one template, so many of which are not Ready."""
+    made = _workload("ReplicaSet", template, replicas, version=version, missing=missing)
+    made["metadata"] |= {"name": f"{_app(template)}-7c9d8b6f5", "uid": f"00000000-0000-4000-8000-{template:012d}"}
+    if of_deployment:
+        owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": _app(template), "uid": _deployment(template)}
+        made["metadata"]["ownerReferences"] = [owner | {"controller": True}]
+    return made
+
+
+def deployment(template: int, replicas: int, *, version: int = 1, missing: int = 0) -> Object:
+    """The owner of that ReplicaSet."""
+    return _workload("Deployment", template, replicas, version=version, missing=missing)
+
+
+def budget(template: int, replicas: int, *, version: int = 1, missing: int = 0) -> Object:
+    """One pod of the template may be away."""
+    status = {
+        "currentHealthy": replicas - missing,
+        "desiredHealthy": replicas - 1,
+        "expectedPods": replicas,
+        "disruptionsAllowed": max(1 - missing, 0),
+        "observedGeneration": 1,
+    }
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": _metadata(template, f"00000000-0000-4000-b000-{template:012d}", version),
+        "spec": {"maxUnavailable": 1, "selector": _selector(template)},
+        "status": status,
+    }
+
+
+def _workload(kind: str, template: int, replicas: int, *, version: int, missing: int) -> Object:
+    status = {"replicas": replicas, "readyReplicas": replicas - missing, "observedGeneration": 1}
     return {
         "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {
-            "name": f"{app}-7c9d8b6f5",
-            "namespace": f"team-{template % 40}",
-            "uid": f"00000000-0000-4000-8000-{template:012d}",
-            "resourceVersion": str(version),
-            "generation": 1,
-            "creationTimestamp": pods.BORN,
-        },
-        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app.kubernetes.io/name": app}}},
-        "status": {"replicas": replicas, "readyReplicas": replicas, "observedGeneration": 1},
+        "kind": kind,
+        "metadata": _metadata(template, _deployment(template), version),
+        "spec": {"replicas": replicas, "selector": _selector(template)},
+        "status": status,
     }
+
+
+def _metadata(template: int, uid: str, version: int) -> Object:
+    return {
+        "name": _app(template),
+        "namespace": f"team-{template % 40}",
+        "uid": uid,
+        "resourceVersion": str(version),
+        "generation": 1,
+        "creationTimestamp": pods.BORN,
+    }
+
+
+def _selector(template: int) -> Object:
+    return {"matchLabels": {"app.kubernetes.io/name": _app(template)}}
+
+
+def _app(template: int) -> str:
+    return f"service-{template}"
+
+
+def _deployment(template: int) -> str:
+    return f"00000000-0000-4000-a000-{template:012d}"
 
 
 def templates(count: int) -> int:

@@ -38,6 +38,9 @@ class Result:
     seed: int
     pods: int
     fewest: int
+    """To where the strategy leaves a node, which is below the line, so that it is not over it again at once."""
+    fewest_to_line: int
+    """To where nobody is too full."""
     evictions: int
     on_target: int | None
     """Of ours, by its own records; None for others."""
@@ -87,7 +90,8 @@ def play(on: Stage, seed: int, variant: str) -> Result:
         variant=variant,
         seed=seed,
         pods=wanted.pods,
-        fewest=scene.fewest(before),
+        fewest=scene.fewest(before, to=line.target),
+        fewest_to_line=scene.fewest(before, to=line.act),
         evictions=len(watched.left),
         on_target=None if variant == PEER else sum(bool(it.get("onTarget")) for it in moves),
         bounced=watched.onto_full,
@@ -127,12 +131,15 @@ def run(sizes: Sizes, seeds: Sequence[int], variants: Sequence[str]) -> Iterator
 def totals(results: Sequence[Result]) -> Mapping[str, float | bool | str]:
     """Over all seeds of one variant."""
     evictions, fewest = sum(it.evictions for it in results), sum(it.fewest for it in results)
+    to_line = sum(it.fewest_to_line for it in results)
     known = [it.on_target for it in results if it.on_target is not None]
     return {
         "balanced": f"{sum(it.balanced for it in results)} of {len(results)}",
         "evictions": evictions,
         "at least needed": fewest,
         "times the bound": round(evictions / fewest, 3),
+        "at least needed to the line": to_line,
+        "times that": round(evictions / to_line, 3),
         "on target": f"{sum(known)} of {evictions}" if known else "-",
         "onto a full node": sum(it.bounced for it in results),
         "moved again": sum(it.moved_again for it in results),

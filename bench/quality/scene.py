@@ -164,12 +164,12 @@ def load(pods: Holding) -> float:
     return max(_share(cpu, memory), 100 * len(pods) / NODE_PODS)
 
 
-def fewest(held: Mapping[str, Holding]) -> int:
+def fewest(held: Mapping[str, Holding], *, to: float) -> int:
     """Moves without which it cannot be done: of each overfull node, in its worst share, as many of the largest pods
-    as it takes to get down to where the strategy leaves a node. Whether they fit elsewhere is not asked.
+    as it takes to get down to this load. Whether they fit elsewhere is not asked.
     """
-    wanted = line(held)
-    return sum(_leavers(pods, wanted.target) for pods in held.values() if load(pods) > wanted.act)
+    act = line(held).act
+    return sum(_leavers(pods, to) for pods in held.values() if load(pods) > act)
 
 
 def _leavers(pods: Holding, target: float) -> int:

@@ -16,6 +16,7 @@ from bench import peer
 from testbed import pins
 
 ROOT = Path(__file__).parents[2]
+RESULTS = "bench/results"
 
 
 class Machine(msgspec.Struct, frozen=True):
@@ -62,11 +63,17 @@ def _processor() -> str:
 
 
 def _commit() -> str:
-    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=10"]
+    """The results are left out: the benchmark before this one has just written there."""
     try:
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+        changed = _git("status", "--porcelain", "--", ".", f":!{RESULTS}")
+        return _git("describe", "--always", "--abbrev=10") + ("-dirty" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(ROOT), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def _versions() -> dict[str, str]:

@@ -20,7 +20,7 @@ def plan(found: Any) -> Iterator[Plot]:
         size, name = f"{it['nodes']:,.0f} nodes, {it['pods']:,.0f} pods", f"plan-{it['nodes']:.0f}"
         cycle = {"spotshift": it["steady plan ms"], SIGS: it["peer cycle ms"]}
         memory = {"spotshift": it["MiB resident"], SIGS: it["peer MiB resident"]}
-        yield _bars(f"{name}-cycle", f"A pass with nothing to do, {size}", cycle, "ms")
+        yield _bars(f"{name}-cycle", f"A pass in which nothing has changed, {size}", cycle, "ms")
         yield _bars(f"{name}-memory", f"Memory, {size}", memory, "MiB")
 
 

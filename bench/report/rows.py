@@ -34,12 +34,13 @@ Rows = Callable[[Any], Iterator[Row]]
 
 def decode(found: Any) -> Iterator[Row]:
     """Beside the official client."""
-    for figure, ours, theirs, unit in (
-        ("times faster", "our seconds", "official seconds", "s"),
-        ("times smaller", "our MiB kept", "official MiB kept", "MiB"),
+    for figure, limit, ours, theirs, unit in (
+        ("times faster", 20, "our seconds", "official seconds", "s"),
+        ("times faster, gc off", 20, "our seconds, gc off", "official seconds, gc off", "s"),
+        ("times smaller", 8, "our MiB kept", "official MiB kept", "MiB"),
     ):
-        ratio, limit = found[figure]["middle"], 20 if figure == "times faster" else 8
-        mine, peers = (f"{found[it]['middle']:.3g} {unit}" for it in (ours, theirs))
+        ratio = found[figure]["middle"]
+        mine, peers = (f"{found[it]['middle']:.3g} {unit}" if it in found else "" for it in (ours, theirs))
         name = f"decoding pods: {figure}"
         yield Row(name, mine, f"official client {peers}", f"{ratio:.1f}", f">= {limit}", ratio >= limit)
     event, held = found["microseconds per event"]["middle"], found["fleet MiB resident"]["middle"]
@@ -54,7 +55,7 @@ def plan(found: Any) -> Iterator[Row]:
         times, smaller = it.get("times faster"), it.get("times smaller")
         large = it["pods"] >= 150_000
         yield Row(
-            f"{size}: a pass with nothing to do",
+            f"{size}: a pass in which nothing has changed",
             f"{it['steady plan ms']:.1f} ms",
             _peer(it, "peer cycle ms", "ms"),
             f"{times:.1f}" if times else "",
@@ -85,19 +86,23 @@ def quality(found: Any) -> Iterator[Row]:
     guided, theirs = ([it for it in found if it["variant"] == name] for name in ("guided", SIGS))
     if not guided:
         return
-    bounds = [it["evictions"] / it["fewest"] for it in guided]
-    shown = f"{median(bounds):.3f}, worst {max(bounds):.3f}"
-    peers = _of([it["evictions"] / it["fewest"] for it in theirs], ".1f")
-    kept = median(bounds) <= 1.05 and max(bounds) <= 1.1
-    yield Row("moves over the lower bound, median", shown, peers, target="<= 1.05, worst 1.1", met=kept)
+    for key, name, target in (
+        ("fewest", "moves over the fewest that reach what is aimed at, median", "<= 1.05, worst 1.1"),
+        ("fewest_to_line", "moves over the fewest after which nobody is too full, median", ""),
+    ):
+        ours, peers = ([it["evictions"] / it[key] for it in some if it.get(key)] for some in (guided, theirs))
+        if ours:
+            kept = (median(ours) <= 1.05 and max(ours) <= 1.1) if target else None
+            shown = f"{median(ours):.3f}, worst {max(ours):.3f}"
+            yield Row(name, shown, _of(peers, ".1f"), target=target, met=kept)
     for name, key in (("pods back on a full node", "bounced"), ("pods moved twice", "moved_again")):
         count = sum(it[key] for it in guided)
         yield Row(name, str(count), _sum(theirs, key), target="0", met=count == 0)
     yield Row("evictions", str(sum(it["evictions"] for it in guided)), _sum(theirs, "evictions"))
     balanced = (sum(it["highest_after"] <= it["line"] + 1e-9 for it in some) for some in (guided, theirs))
-    ours, other = (f"{count} of {len(some)}" for count, some in zip(balanced, (guided, theirs), strict=True))
+    mine, other = (f"{count} of {len(some)}" for count, some in zip(balanced, (guided, theirs), strict=True))
     yield Row(
-        "balanced clusters", ours, _named(other, theirs), target="all", met=ours == f"{len(guided)} of {len(guided)}"
+        "balanced clusters", mine, _named(other, theirs), target="all", met=mine == f"{len(guided)} of {len(guided)}"
     )
     seconds = _of([it["seconds"] for it in theirs], ".0f")
     yield Row("seconds until balanced, median", f"{median(it['seconds'] for it in guided):.0f}", seconds)
@@ -151,6 +156,7 @@ def webhook(found: Any) -> Iterator[Row]:
     """Beside two webhooks in Go."""
     wanted = {
         "requests/s beside lean Go": (">= 1", lambda it: it >= 1),
+        "requests/s beside lean Go, every pod new": ("", None),
         "requests/s beside controller-runtime": ("", None),
         "p99 beside lean Go": ("< 1", lambda it: it < 1),
         "p99 ms at 500 requests/s": ("< 5", lambda it: it < 5),
@@ -193,6 +199,7 @@ def scale(found: Any) -> Iterator[Row]:
     lag = found["lag p99 ms"]
     minutes = found["seconds"] / 60
     yield Row(f"{size}, {minutes:g} min: lag p99", f"{lag:.0f} ms", target=f"< {TARGET_MS:g} ms", met=lag < TARGET_MS)
+    yield Row("a pass under these events, median", f"{found['plan p50 ms']:.1f} ms")
     yield Row("events that one leader takes each second", f"{found['flood events per second']:.0f}")
 
 
@@ -203,11 +210,16 @@ def evictions(found: Any) -> Iterator[Row]:
 
 
 def stopping(found: Any) -> Iterator[Row]:
-    """SIGTERM to exit."""
+    """SIGTERM to exit. A webhook with a connection of an API server waits for it, so that no review is lost."""
     for name, seconds in found.items():
         worst = max(seconds)
         target = f"< {TARGET_SECONDS:g} s"
-        yield Row(f"SIGTERM to exit: {name}, worst", f"{worst:.2f} s", target=target, met=worst < TARGET_SECONDS)
+        yield Row(
+            f"SIGTERM to exit, nobody connected: {name}, worst",
+            f"{worst:.2f} s",
+            target=target,
+            met=worst < TARGET_SECONDS,
+        )
 
 
 def extender(found: Any) -> Iterator[Row]:

@@ -25,7 +25,7 @@ import msgspec
 from bench import fleet
 from bench.measured import Figures
 from bench.scale import rates
-from bench.scale.story import NODES, PODS, REPLICASETS, Line, Living, Story, probe
+from bench.scale.story import BUDGETS, DEPLOYMENTS, KINDS, NODES, PODS, REPLICASETS, Line, Living, Story, probe
 
 TARGET_MS = 250.0
 FLOOD_SECONDS = 60.0
@@ -39,7 +39,7 @@ class Listener:
     def __init__(self) -> None:
         self._pipes: dict[str, BinaryIO] = {}
         readers = {}
-        for kind in (NODES, PODS, REPLICASETS):
+        for kind in KINDS:
             read, write = os.pipe()
             readers[kind], self._pipes[kind] = read, os.fdopen(write, "wb", buffering=1 << 16)
         command = [sys.executable, "-m", "bench.scale.listener", *(f"{kind}={fd}" for kind, fd in readers.items())]
@@ -107,8 +107,10 @@ def lay_out(listener: Listener, nodes: int, pods: int) -> list[Living]:
     """Tell the whole cluster; the pods that live in it."""
     count = fleet.templates(pods)
     listener.list(NODES, fleet.pages(fleet.node(number) for number in range(nodes)))
-    owners = (fleet.replica_set(number, fleet.PODS_PER_NODE) for number in range(count))
-    listener.list(REPLICASETS, fleet.pages(owners))
+    size, each = fleet.PODS_PER_NODE, range(count)
+    listener.list(DEPLOYMENTS, fleet.pages(fleet.deployment(it, size) for it in each))
+    listener.list(REPLICASETS, fleet.pages(fleet.replica_set(it, size, of_deployment=True) for it in each))
+    listener.list(BUDGETS, fleet.pages(fleet.budget(it, size) for it in each))
     living: list[Living] = []
 
     def remembered() -> Iterator[Any]:

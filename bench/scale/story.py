@@ -13,6 +13,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -26,7 +27,9 @@ PROBES_PER_SECOND = 50
 STEP_SECONDS = 0.7
 """Between two events of one pod's life."""
 FIRST_ROLLOUT_SECONDS = 10.0
-NODES, PODS, REPLICASETS = "nodes", "pods", "replicasets"
+NODES, PODS = "nodes", "pods"
+REPLICASETS, DEPLOYMENTS, BUDGETS = "replicasets", "deployments", "poddisruptionbudgets"
+KINDS = (NODES, DEPLOYMENTS, REPLICASETS, BUDGETS, PODS)
 
 Tell = Callable[[int], bytes]
 """The line of a watch at this version: versions grow in the order in which lines are told."""
@@ -100,25 +103,33 @@ class Story:
     def _flap(self) -> Iterator[Soon]:
         it = self._rng.choice(self._placed)
         yield 0.0, PODS, partial(_pod, "MODIFIED", it, ready=False)
-        yield 0.0, REPLICASETS, partial(_owner, it)
+        yield from _counted(0.0, it, missing=1)
         yield 4.0, PODS, partial(_pod, "MODIFIED", it)
-        yield 4.0, REPLICASETS, partial(_owner, it)
+        yield from _counted(4.0, it, missing=0)
 
 
 def _leaves(it: Living) -> Iterator[Soon]:
     yield 0.0, PODS, partial(_pod, "MODIFIED", it, leaving=True)
     yield STEP_SECONDS, PODS, partial(_pod, "MODIFIED", it, leaving=True, ready=False)
-    yield STEP_SECONDS, REPLICASETS, partial(_owner, it)
+    yield from _counted(STEP_SECONDS, it, missing=1)
     yield 2 * STEP_SECONDS, PODS, partial(_pod, "DELETED", it, leaving=True, ready=False)
 
 
 def _comes(it: Living) -> Iterator[Soon]:
     yield 0.1, PODS, partial(_pod, "ADDED", it, bound=False, ready=False)
-    yield 0.1, REPLICASETS, partial(_owner, it)
+    yield from _counted(0.1, it, missing=1, healthy=False)
     yield 0.2, PODS, partial(_pod, "MODIFIED", it, ready=False)
     yield STEP_SECONDS, PODS, partial(_pod, "MODIFIED", it, ready=False)
     yield 4 * STEP_SECONDS, PODS, partial(_pod, "MODIFIED", it)
-    yield 4 * STEP_SECONDS, REPLICASETS, partial(_owner, it)
+    yield from _counted(4 * STEP_SECONDS, it, missing=0)
+
+
+def _counted(delay: float, it: Living, *, missing: int, healthy: bool = True) -> Iterator[Soon]:
+    """Whoever counts this pod writes down how many there are; a budget only if one more or less is healthy."""
+    yield delay, REPLICASETS, partial(_status, fleet.replica_set, it, missing=missing, of_deployment=True)
+    yield delay, DEPLOYMENTS, partial(_status, fleet.deployment, it, missing=missing)
+    if healthy:
+        yield delay, BUDGETS, partial(_status, fleet.budget, it, missing=missing)
 
 
 def _due(later: list[tuple[float, int, str, Tell]], at: float, versions: Iterator[int]) -> Iterator[Line]:
@@ -151,8 +162,8 @@ def _node(number: int, beat: str, version: int) -> bytes:
     return _event("MODIFIED", fleet.node(number, version=version, beat=beat))
 
 
-def _owner(it: Living, version: int) -> bytes:
-    return _event("MODIFIED", fleet.replica_set(it.template, fleet.PODS_PER_NODE, version=version))
+def _status(make: Callable[..., Object], it: Living, version: int, **more: Any) -> bytes:
+    return _event("MODIFIED", make(it.template, fleet.PODS_PER_NODE, version=version, **more))
 
 
 def _pod(

@@ -48,10 +48,12 @@ def test_scenes_are_what_they_are_said_to_be(sizes: scene.Sizes, seed: int) -> N
 def test_the_bound_is_what_is_known() -> None:
     """The mean is 20 %, the node at 80 % goes down to 22.5 %: three of its pods of 20 % have to leave."""
     full = {f"p{number}": (1600, 100) for number in range(4)}
-    assert scene.fewest({"a": full, "b": {}, "c": {}, "d": {}}) == 3
+    held: dict[str, scene.Holding] = {"a": full, "b": {}, "c": {}, "d": {}}
+    assert scene.fewest(held, to=scene.line(held).target) == 3
+    assert scene.fewest(held, to=45.0) == 2
 
 
-GOOD = Result(GUIDED, 1, 300, 100, 100, 100, 0, 0, 0, 97.0, 50.0, 51.0, 20.0)
+GOOD = Result(GUIDED, 1, 300, 100, 90, 100, 100, 0, 0, 0, 97.0, 50.0, 51.0, 20.0)
 VERDICTS: dict[str, tuple[Mapping[str, Any], list[str]]] = {
     "all kept": ({}, []),
     "one in a hundred beside": ({"on_target": 99}, []),

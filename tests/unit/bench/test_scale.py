@@ -22,7 +22,8 @@ def story() -> Story:
 def test_the_largest_cluster_makes_as_many_events_as_were_derived() -> None:
     found = rates.of(5_000, 150_000)
     assert (round(found.node_status), found.replaced, found.rollout) == (17, 20, 250)
-    assert 300 < found.events < 400
+    assert 500 < found.events < 600
+    assert sum(kind != PODS for _, kind, _ in story().lines(30)) > 30 * 2, "others change beside pods"
 
 
 def test_lines_are_in_the_order_of_time_and_of_versions() -> None:
