@@ -1,7 +1,7 @@
 """What is attacked: each target takes one random input and says what became of it, or raises where we failed.
 
-`taken` and `refused` are both right. Wrong is an exception that nobody expects, a denied pod, a patch beyond our own
-fields, or markup that would be run.
+`taken` and `refused` are both right. Wrong is an exception that nobody expects, a denied pod, or a patch beyond our
+own fields.
 """
 
 import base64
