@@ -32,7 +32,7 @@ def of_pod(pod: Pod, gathered: Gathered, settings: Settings, now: datetime) -> P
     context = guards.Context(gathered.state, settings, keys.under(settings.label_prefix), now, cooldowns)
     case = Case(pod, context)
     workload = case.workload
-    made = plan.make(gathered.state, settings, now, gathered.usage)
+    made = plan.make(gathered.state, settings, now, gathered.usage, tell_all=True)
     return {
         "namespace": pod.metadata.namespace,
         "pod": pod.metadata.name,
@@ -78,7 +78,7 @@ def _outcome(pod: Pod, made: Plain) -> Plain:
 
 def _strategies(pod: Pod, gathered: Gathered, settings: Settings, now: datetime) -> list[Plain]:
     """What each would propose for it, whether or not a plan would get that far."""
-    everything = (it.telling_all() for it in strategies.active(settings, gathered.usage))
+    everything = strategies.line_up(settings, gathered.usage).telling_all().active
     return [
         {
             "strategy": active.name,

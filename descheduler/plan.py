@@ -60,10 +60,15 @@ def make(
     usage: Usage | None = None,
     *,
     begun: Sequence[Move] = (),
+    tell_all: bool = False,
 ) -> Plan:
-    """The plan for the cluster as it is. `begun`: moves that were decided and that the state does not know yet."""
+    """The plan for the cluster as it is. `begun`: moves that were decided and that the state does not know yet;
+    `tell_all`: with the reason of every pod for which nothing can be done, however many there are.
+    """
     planner = _Planner(state, settings, now, begun)
     lineup = strategies.line_up(settings, usage)
+    if tell_all:
+        lineup = lineup.telling_all()
     for _, group in groupby(lineup.active, key=lambda it: it.weight):
         planner.consider(tuple(group))
     nodes = _loads(state, planner.outcome())

@@ -25,7 +25,8 @@ Plain = dict[str, Any]
 
 def of(seen: Seen, look: Look) -> Plain:
     """Everything there is to say about it."""
-    made = report.of_plan(plan.make(look.state, look.settings, look.now, look.gathered.usage), look.gathered)
+    planned = plan.make(look.state, look.settings, look.now, look.gathered.usage, tell_all=True)
+    made = report.of_plan(planned, look.gathered)
     name = seen.node.name
     return {
         **node_list.plain(seen, look),

@@ -93,6 +93,10 @@ class Lineup:
     active: tuple[Active, ...]
     left_out: tuple[LeftOut, ...] = ()
 
+    def telling_all(self) -> Lineup:
+        """The same, each of them telling all."""
+        return replace(self, active=tuple(it.telling_all() for it in self.active))
+
 
 def active(settings: Settings, usage: Usage | None = None) -> tuple[Active, ...]:
     """Those that are enabled and can be asked, the heaviest first."""

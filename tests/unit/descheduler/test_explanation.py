@@ -57,3 +57,14 @@ def test_who_said_where_it_should_run(said: tuple[dict[str, str], ...], wanted: 
 def test_an_excluded_namespace_is_named() -> None:
     wanted = "Placement: spot ignore, by default (excludedNamespaces of the settings)"
     assert line({}, {}, {}, "kube-system") == wanted
+
+
+def test_the_reason_is_told_of_every_pod_however_many_have_the_same() -> None:
+    """A pass tells it of a hundred; who asks for one pod wants to know of that one."""
+    names = [f"n{number:02}" for number in range(12)]
+    full = [it for name in names for it in scenes.deployment(f"of-{name}", [name] * 18, cpu="200m")]
+    state = build.state(*scenes.nodes(*names), *full)
+    for name in ("of-n00-00", "of-n11-17"):
+        told = explanation.of_pod(state.pods["default", name], Gathered(state, 0), Settings(), scenes.NOW)["plan"]
+        assert told["decision"] == "refuse"
+        assert [it["code"] for it in told["reasons"]] == ["NO_IMPROVEMENT"]
