@@ -24,13 +24,15 @@ class Trial:
 
     def all(self, pods: Sequence[Pod]) -> bool:
         """Whether all of them fit; then their room is taken. Else nothing has changed."""
+        if any(map(self.is_hopeless, pods)):
+            return False
         placed: list[tuple[Pod, str]] = []
         for pod in pods:
-            target = None if self.is_hopeless(pod) else self._place(pod)
+            target = self._place(pod)
             if target is None:
-                self._remember(pod, alone=not placed)
                 for earlier, where in reversed(placed):
                     self._undo(earlier, where)
+                self._remember(pod, alone=not placed)
                 return False
             placed.append((pod, target))
         return True
@@ -40,9 +42,16 @@ class Trial:
         return template(pod) in self._hopeless
 
     def _remember(self, pod: Pod, *, alone: bool) -> None:
-        """Not if others were placed just before, whose room is given back; nor with claims, which all differ."""
-        if alone and not pod.claims:
+        """Not with claims, which all differ, nor where it wants to be near others, who may come yet. If others were
+        placed just before, whose room has been given back, it is tried once more without them.
+        """
+        if pod.claims or _wants_company(pod):
+            return
+        target = None if alone else self._place(pod)
+        if target is None:
             self._hopeless.add(template(pod))
+        else:
+            self._undo(pod, target)
 
     def _place(self, pod: Pod) -> str | None:
         picture, places = self._ledger.picture, self._ledger.places
@@ -59,3 +68,8 @@ class Trial:
         self._ledger.picture.unput(pod, target)
         self._ledger.picture.untake(pod)
         self._ledger.places.unmoved(pod, target)
+
+
+def _wants_company(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    return affinity is not None and affinity.pod_affinity is not None
