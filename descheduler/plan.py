@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Final
 
 from cluster.objects import Pod
-from descheduler import guards, memory, preemption, strategies
+from descheduler import guards, memory, preemption, search, strategies
 from descheduler.guards import Context, jobs
 from descheduler.guards.case import Case
 from descheduler.ledger import Ledger
@@ -207,7 +207,9 @@ class _Planner:
         """For a critical pod that an interruption drives out: what its priority is for. Nothing else counts on it."""
         if not self._pushes_out(proposal, desk):
             return None
-        room = preemption.find_room(proposal.pod, desk.search.tiers(proposal.pod, proposal.urgency), desk.ledger)
+        room = preemption.find_room(
+            proposal.pod, search.tiers_of(Case(proposal.pod, desk.context), proposal.urgency), desk.ledger
+        )
         if room is not None:
             self._victims.add(room.victims, desk.ledger)
             # Nobody decides about them a second time.

@@ -65,7 +65,7 @@ class Search:
     def target(self, proposal: Proposal) -> str | Reason:
         """The node to go to. The pod has left its own in the picture."""
         pod, aim = proposal.pod, proposal.aim
-        tiers = proposal.tiers or self.tiers(pod, proposal.urgency)
+        tiers = proposal.tiers or tiers_of(Case(pod, self._context), proposal.urgency)
         for alike in _kinds(aim):
             known = self._stuck.get((template(pod), tiers, alike))
             if known is not None and self._still_holds(known, pod, tiers, aim):
@@ -83,24 +83,6 @@ class Search:
             stuck = _Stuck(self._ledger.booked, pod.node_name, reason)
             self._stuck[template(pod), tiers, alike] = stuck
         return reason
-
-    def tiers(self, pod: Pod, urgency: Urgency) -> tuple[Tier, ...]:
-        """Where the pod may go, the better first."""
-        on = self._ledger.state.nodes.get(pod.node_name)
-        forced = urgency is not Urgency.VOLUNTARY
-        case = Case(pod, self._context)
-        lost = urgency is Urgency.INTERRUPTION
-        match case.spot:
-            case Spot.REQUIRE:
-                return (True,)
-            case Spot.PREFER if lost and case.decision.intent.tier is Importance.CRITICAL:
-                return False, True  # what it just lost, it should not lose again with the next node
-            case Spot.PREFER:
-                return (True, False) if forced or not _is_spot(on) else (True,)
-            case Spot.AVOID:
-                return (False, True) if forced or _is_spot(on) else (False,)
-            case Spot.IGNORE:
-                return (None,)
 
     # ---- what does not fit
 
@@ -155,6 +137,23 @@ class Search:
         )
         ordered = sorted(counts.items(), key=lambda it: (-it[1], it[0]))
         return f"{text}: {', '.join(f'{count} {phrase}' for phrase, count in ordered)}"
+
+
+def tiers_of(case: Case, urgency: Urgency) -> tuple[Tier, ...]:
+    """Where the pod may go, the better first."""
+    forced = urgency is not Urgency.VOLUNTARY
+    lost = urgency is Urgency.INTERRUPTION
+    match case.spot:
+        case Spot.REQUIRE:
+            return (True,)
+        case Spot.PREFER if lost and case.decision.intent.tier is Importance.CRITICAL:
+            return False, True  # what it just lost, it should not lose again with the next node
+        case Spot.PREFER:
+            return (True, False) if forced or not _is_spot(case.node) else (True,)
+        case Spot.AVOID:
+            return (False, True) if forced or _is_spot(case.node) else (False,)
+        case Spot.IGNORE:
+            return (None,)
 
 
 def _kinds(aim: Aim | None) -> tuple[Hashable, ...]:

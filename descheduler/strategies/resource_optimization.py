@@ -11,33 +11,34 @@ taken a pod still looks empty. So both rest, whoever moved the pod, until all of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from enum import IntEnum
+from itertools import islice
 from typing import Final
 
 import msgspec
 
-from cluster.objects import Pod, PodMigration
-from descheduler import demand, memory, places, pools
-from descheduler.moving import OPEN
+from cluster.objects import Pod
+from descheduler import consumption, search
+from descheduler.consumption import Gauge, shares_of
+from descheduler.guards.case import Case, Context
 from descheduler.node_state import NodeState
 from descheduler.picture import Picture
-from descheduler.pools import Pool
 from descheduler.proposal import Proposal, Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.resting import Held
 from descheduler.state import ClusterState
-from descheduler.usage import Measured, Usage
-from policy import capacity
-from policy.capacity import SpotTaint
+from descheduler.takers import Room, Takers
+from descheduler.usage import Usage
+from policy import keys
 from policy.settings import Settings
 from policy.settings_strategies import UsageSource
 
 NAME: Final = "ResourceOptimization"
 WEIGHT: Final = 80
 
+UNKNOWN: Final = "the usage of every node that may have room is not known well enough to send pods there"
 RELIEF: Final = 0.9
 """A node is relieved down to this part of its threshold, and no target may exceed it: the next sample differs."""
 TOLD: Final = 100
@@ -59,8 +60,8 @@ class Args(msgspec.Struct, frozen=True, kw_only=True):
     """Measurements; None where nothing measures."""
     requests_stand_in: bool = True
     """Whether requests count as usage then."""
-    spot_taints: tuple[SpotTaint, ...] = capacity.TAINTS
-    """Taints that only say that a node is spot."""
+    settings: Settings = Settings()
+    """Where pods would rather be."""
     told: int = TOLD
     """Pods of each reason that are proposed though nothing can be done for them."""
 
@@ -74,69 +75,13 @@ class Args(msgspec.Struct, frozen=True, kw_only=True):
             max_age=own.max_age,
             usage=None if own.source is UsageSource.REQUESTS else usage,
             requests_stand_in=own.source in {UsageSource.AUTO, UsageSource.REQUESTS},
-            spot_taints=settings.capacity.all_taints(),
+            settings=settings,
         )
 
-
-@dataclass(frozen=True, slots=True)
-class Gauge:
-    """How much nodes use, in percent, as the picture changes."""
-
-    args: Args
-    now: datetime
-    changed: Mapping[str, datetime] = field(default_factory=dict)
-    """By node: when the last pod was moved off it or onto it; now if that has not ended."""
-
-    def shares(self, picture: Picture, name: str) -> tuple[float, float]:
-        """Cpu and memory of a node, without the pods that leave and with those that come."""
-        node = picture.state.nodes[name]
-        used = self.node(node)
-        cpu, memory = used.cpu, used.memory
-        for key in picture.departed.get(name, ()):
-            gone = self.pod(node.pods[key], node)
-            cpu, memory = cpu - gone.cpu, memory - gone.memory
-        for pod in picture.arrived.get(name, {}).values():
-            come = self.pod(pod, picture.state.nodes.get(pod.node_name))
-            cpu, memory = cpu + come.cpu, memory + come.memory
-        return _shares(Measured(cpu, memory), node)
-
-    def fresh(self, name: str) -> bool:
-        """Whether the last measurement of a node can be trusted. Requests are always fresh, if they may stand in."""
-        if self.args.usage is None:
-            return self.args.requests_stand_in
-        age = self.args.usage.age(name, self.now)
-        return age is not None and age <= self.args.max_age
-
-    def measured(self, name: str) -> bool:
-        """Whether a node was ever measured; requests stand for the usage of others."""
-        return self.args.usage is not None and self.args.usage.node(name) is not None
-
-    def settled(self, name: str) -> bool:
-        """Whether the mean of a node shows what moves have left there. Requests do so at once."""
-        at = self.changed.get(name)
-        if at is None or self.args.usage is None:
-            return True
-        since = self.args.usage.since(name)
-        return since is not None and since > at
-
-    def node(self, node: NodeState) -> Measured:
-        """What a node uses."""
-        found = None if self.args.usage is None else self.args.usage.node(node.name)
-        return Measured(node.nominal_cpu, node.nominal_memory) if found is None else found
-
-    def pod(self, pod: Pod, on: NodeState | None) -> Measured:
-        """What a pod uses; where pods are not measured, its part of what its node uses, by requests."""
-        found = None if self.args.usage is None else self.args.usage.pod(pod.metadata.key)
-        if found is not None:
-            return found
-        held = demand.held(pod)
-        if on is None or self.args.usage is None:
-            return Measured(held.nominal_cpu, held.nominal_memory)
-        used = self.node(on)
-        return Measured(
-            used.cpu * held.nominal_cpu / (on.nominal_cpu or 1),
-            used.memory * held.nominal_memory / (on.nominal_memory or 1),
-        )
+    def gauge(self, now: datetime) -> Gauge:
+        """What goes by them."""
+        most = self.cpu_threshold * RELIEF, self.memory_threshold * RELIEF
+        return Gauge(now, self.usage, self.max_age, self.requests_stand_in, *most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,20 +90,21 @@ class Relief:
 
     node: str
     gauge: Gauge
-    cpu: float
-    memory: float
+    takers: Takers
     too_full: Reason
-    room: bool = True
-    """Whether there is a node that could take anything; else nothing is looked for."""
+    open: bool = True
+    """Whether a node might take the pods; else none is looked for."""
 
     def reached(self, picture: Picture) -> bool:
         """Whether the node uses little enough."""
-        cpu, memory = self.gauge.shares(picture, self.node)
-        return cpu <= self.cpu and memory <= self.memory
+        reached = self.gauge.is_below(*self.gauge.shares(picture, self.node))
+        if not reached:
+            self.takers.follow(picture)
+        return reached
 
     def ceiling(self) -> float:
         """Requests say little about usage, so any node may serve."""
-        return float("inf") if self.room else 0.0
+        return float("inf") if self.open else 0.0
 
     def alike(self) -> Hashable:
         """Each pod uses something else."""
@@ -166,7 +112,7 @@ class Relief:
 
     def objection(self, picture: Picture, pod: Pod, node: str) -> Reason | None:
         """A target is measured too, and stays below with the pod on it."""
-        if not self.room:
+        if not self.open:
             return self.too_full
         if not self.gauge.fresh(node):
             return Reason(Code.METRICS_STALE, f"the usage of node {node} is not known well enough to send pods there")
@@ -175,32 +121,27 @@ class Relief:
             return Reason(Code.METRICS_STALE, text, routine=True)
         state = picture.state.nodes
         cpu, memory = self.gauge.shares(picture, node)
-        more = _shares(self.gauge.pod(pod, state.get(pod.node_name)), state[node])
-        return self.too_full if cpu + more[0] > self.cpu or memory + more[1] > self.memory else None
+        more = shares_of(self.gauge.pod(pod, state.get(pod.node_name)), state[node])
+        return None if self.gauge.is_below(cpu + more[0], memory + more[1]) else self.too_full
 
 
 def propose(state: ClusterState, args: Args, now: datetime) -> Iterator[Proposal]:
     """Pods of the node that is furthest over its threshold first, and of each node the largest users."""
-    gauge = Gauge(args, now)
+    gauge = args.gauge(now)
     over = []
     for node in _candidates(state, args):
-        cpu, memory = _shares(gauge.node(node), node)
+        cpu, memory = shares_of(gauge.node(node), node)
         excess = max(cpu - args.cpu_threshold, memory - args.memory_threshold)
         if node.pods and excess > 0:
             over.append((-excess, node.name, cpu, memory))
-    if over and args.usage is not None:
-        gauge = Gauge(args, now, _changed(state, now))
-    rooms = _rooms(state, gauge) if over else {}
-    told: Counter[object] = Counter()
+    if not over:
+        return
+    if args.usage is not None:
+        gauge = replace(gauge, changed=consumption.changes(state, now))
+    context = Context(state, args.settings, keys.under(args.settings.label_prefix), now, {})
+    relieving = _Relieving(args, gauge, _takers(state, gauge), context)
     for _, name, cpu, memory in sorted(over):
-        node = state.nodes[name]
-        why, aim = _aim(node, cpu, memory, gauge, rooms)
-        if isinstance(aim, Held) or not aim.room:
-            kind = (aim.reason.code, aim.reason.routine) if isinstance(aim, Held) else aim.too_full.code
-            if told[kind] >= args.told:
-                continue
-            told[kind] += len(node.pods)
-        yield from _relieve(node, cpu, memory, gauge, why, aim)
+        yield from relieving.proposals(state.nodes[name], cpu, memory)
 
 
 def _candidates(state: ClusterState, args: Args) -> Sequence[NodeState]:
@@ -216,97 +157,84 @@ def _candidates(state: ClusterState, args: Args) -> Sequence[NodeState]:
     return [node for node, cpu, memory in asked if cpu > most_cpu or memory > most_memory]
 
 
-class Room(IntEnum):
-    """Whether nodes that keep the same pods away could take anything."""
+@dataclass(frozen=True, slots=True)
+class _Relieving:
+    """What the pods of one node after the other are proposed with."""
 
-    NONE = 0
-    UNKNOWN = 1
-    """Those that nobody has measured well enough might."""
-    SOME = 2
+    args: Args
+    gauge: Gauge
+    takers: Takers
+    context: Context
+    told: Counter[tuple[Code, bool]] = field(default_factory=Counter)
+    """Pods that were proposed though nothing can be done for them, by code and whether that is routine."""
+
+    def proposals(self, node: NodeState, cpu: float, memory: float) -> Iterator[Proposal]:
+        """First the pods that might go: the others must not stand in their way."""
+        why = _why(node, cpu, memory, self.gauge)
+        held = _held(node, why, self.gauge)
+        if held is not None:
+            some = sorted(node.pods) if self._more(held.reason) > 0 else ()
+            yield from self._tell(why, held, held.reason, (node.pods[key] for key in some))
+            return
+        too_full = Reason(Code.NO_IMPROVEMENT, f"{why}; every node that could take it would be as full")
+        if self.takers.is_empty and self._more(too_full) == 0:
+            return
+        unknown = Reason(Code.METRICS_STALE, f"{why}; {UNKNOWN}", routine=True)
+        aim = Relief(node.name, self.gauge, self.takers, too_full)
+        stay: dict[Room, list[Pod]] = {Room.UNKNOWN: [], Room.NONE: []}
+        for pod in sorted(node.pods.values(), key=self._rank(node, cpu, memory)):
+            room = self._room(pod, node)
+            if room is Room.SOME:
+                yield Proposal(pod, Urgency.VOLUNTARY, why, aim)
+            else:
+                stay[room].append(pod)
+        for room, reason in ((Room.UNKNOWN, unknown), (Room.NONE, too_full)):
+            yield from self._tell(why, replace(aim, too_full=reason, open=False), reason, stay[room])
+
+    def _tell(self, why: str, aim: Relief | Held, reason: Reason, pods: Iterable[Pod]) -> Iterator[Proposal]:
+        for pod in islice(pods, self._more(reason)):
+            self.told[reason.code, reason.routine] += 1
+            yield Proposal(pod, Urgency.VOLUNTARY, why, aim)
+
+    def _more(self, reason: Reason) -> int:
+        """How many more are told it."""
+        return self.args.told - self.told[reason.code, reason.routine]
+
+    def _room(self, pod: Pod, node: NodeState) -> Room:
+        tiers = search.tiers_of(Case(pod, self.context), Urgency.VOLUNTARY)
+        return self.takers.room(pod, self.gauge.pod(pod, node), tiers)
+
+    def _rank(self, node: NodeState, cpu: float, memory: float) -> Callable[[Pod], tuple[float, tuple[str, str]]]:
+        """The largest users of what is too much first."""
+        over_cpu, over_memory = cpu > self.args.cpu_threshold, memory > self.args.memory_threshold
+
+        def rank(pod: Pod) -> tuple[float, tuple[str, str]]:
+            share = shares_of(self.gauge.pod(pod, node), node)
+            return -(share[0] * over_cpu + share[1] * over_memory), pod.metadata.key
+
+        return rank
 
 
-def _rooms(state: ClusterState, gauge: Gauge) -> Mapping[Pool, Room]:
-    """By pool. What a pod tolerates besides the taints of its own node does not count: such nodes are not there for
-    what is too much elsewhere, and those of a control plane are nearly always empty.
-    """
-    return {
-        pool: max(_room(node, gauge) for node in group.members)
-        for pool, group in state.roster.once(pools.of, gauge.args.spot_taints).items()
-    }
+def _takers(state: ClusterState, gauge: Gauge) -> Takers:
+    """Of all nodes that pods may be sent to."""
+    found = [node for node in state.nodes.values() if node.open]
+    known = [node for node in found if gauge.fresh(node.name) and gauge.settled(node.name)]
+    unknown = [node for node in found if not (gauge.fresh(node.name) and gauge.settled(node.name))]
+    return Takers(known, unknown, gauge.left)
 
 
-def _room(node: NodeState, gauge: Gauge) -> Room:
-    if not gauge.fresh(node.name) or not gauge.settled(node.name):
-        return Room.UNKNOWN
-    cpu, memory = _shares(gauge.node(node), node)
-    below = cpu <= gauge.args.cpu_threshold * RELIEF and memory <= gauge.args.memory_threshold * RELIEF
-    return Room.SOME if below else Room.NONE
+def _why(node: NodeState, cpu: float, memory: float, gauge: Gauge) -> str:
+    used = "used" if gauge.measured(node.name) else "requested"
+    return f"node {node.name} has {cpu:.0f} % of its cpu and {memory:.0f} % of its memory {used}"
 
 
-def _aim(
-    node: NodeState, cpu: float, memory: float, gauge: Gauge, rooms: Mapping[Pool, Room]
-) -> tuple[str, Relief | Held]:
-    """Why pods should leave a node, and for what."""
-    args = gauge.args
-    measured = gauge.measured(node.name)
-    why = f"node {node.name} has {cpu:.0f} % of its cpu and {memory:.0f} % of its memory "
-    why += "used" if measured else "requested"
+def _held(node: NodeState, why: str, gauge: Gauge) -> Held | None:
+    """Why nothing is decided about a node."""
     if not gauge.fresh(node.name):
+        measured = gauge.measured(node.name)
         told = "but the last measurement is older than maxAge allows" if measured else "and nobody measures its usage"
-        return why, Held(Reason(Code.METRICS_STALE, f"{why}, {told}"))
+        return Held(Reason(Code.METRICS_STALE, f"{why}, {told}"))
     if not gauge.settled(node.name):
         text = f"{why}, but that was measured in part before the last move off it or onto it"
-        return why, Held(Reason(Code.METRICS_STALE, text, routine=True))
-    too_full = Reason(Code.NO_IMPROVEMENT, f"{why}; every node that could take it would be as full")
-    pool = pools.key(node.node, args.spot_taints) if node.node is not None else frozenset()
-    room = max((it for others, it in rooms.items() if others <= pool), default=Room.NONE)
-    if room is Room.UNKNOWN:
-        text = f"{why}; the usage of every node that may have room is not known well enough to send pods there"
-        too_full = Reason(Code.METRICS_STALE, text, routine=True)
-    cpu_limit, memory_limit = args.cpu_threshold * RELIEF, args.memory_threshold * RELIEF
-    return why, Relief(node.name, gauge, cpu_limit, memory_limit, too_full, room=room is Room.SOME)
-
-
-def _relieve(
-    node: NodeState, cpu: float, memory: float, gauge: Gauge, why: str, aim: Relief | Held
-) -> Iterator[Proposal]:
-    """Its pods, the largest users of what is too much first."""
-    over_cpu, over_memory = cpu > gauge.args.cpu_threshold, memory > gauge.args.memory_threshold
-
-    def rank(pod: Pod) -> tuple[float, tuple[str, str]]:
-        share = _shares(gauge.pod(pod, node), node)
-        return -(share[0] * over_cpu + share[1] * over_memory), pod.metadata.key
-
-    for pod in sorted(node.pods.values(), key=rank):
-        yield Proposal(pod, Urgency.VOLUNTARY, why, aim)
-
-
-def _changed(state: ClusterState, now: datetime) -> Mapping[str, datetime]:
-    """By node: when a move last changed what is used there."""
-    found: dict[str, datetime] = {}
-    for migration in state.migrations.values():
-        status, at = migration.status, _changed_at(migration, state, now)
-        if at is None or status.resolved is None:
-            continue
-        landed = status.replacement.node if status.replacement is not None else ""
-        for name in (status.resolved.source_node, landed or status.resolved.target_node):
-            found[name] = max(at, found.get(name, at))
-    return found
-
-
-def _changed_at(migration: PodMigration, state: ClusterState, now: datetime) -> datetime | None:
-    """None: the pod is where it was. Of one that is about to leave, the picture knows."""
-    status, ref = migration.status, migration.spec.pod_ref
-    if status.phase in OPEN:
-        pod = state.pods.get((migration.metadata.namespace, ref.name))
-        gone = pod is None or (ref.uid and ref.uid != pod.metadata.uid)
-        return now if gone or status.replacement is not None else None
-    return memory.ended(migration) if memory.went(migration) else None
-
-
-def _shares(used: Measured, node: NodeState) -> tuple[float, float]:
-    offered = node.allocatable
-    return (
-        places.share_of(used.cpu, offered.get(demand.CPU, 0)),
-        places.share_of(used.memory, offered.get(demand.MEMORY, 0)),
-    )
+        return Held(Reason(Code.METRICS_STALE, text, routine=True))
+    return None

@@ -9,12 +9,12 @@ import pytest
 from cluster.node import ContainerMetrics
 from cluster.objects import NodeMetrics, ObjectMeta, PodMetrics
 from descheduler.reasons import Code
-from descheduler.strategies.resource_optimization import TOLD
+from descheduler.strategies.resource_optimization import TOLD, Relief
 from descheduler.usage import SAMPLES, Samples
 from policy.settings import Settings
 from policy.settings_moves import Limits
 from policy.settings_strategies import ResourceOptimization, Strategies, UsageSource
-from tests.unit.descheduler import scenes
+from tests.unit.descheduler import build, counting, scenes
 from tests.unit.descheduler.build import meta
 from tests.unit.descheduler.scenes import NOW, deployment, nodes
 
@@ -134,7 +134,73 @@ def test_where_every_node_is_too_full_some_are_told_and_the_rest_costs_nothing()
     full = [it for name in names for it in deployment(f"of-{name}", [name] * 20, cpu="170m")]
     found = scenes.made([*nodes(*names), *full], ONLY)
     assert found.moves == ()
-    assert len(found.refusals) == TOLD
+    assert len(found.refusals) == TOLD + 1, "for the first a place was looked for"
     assert {reason.code for it in found.refusals for reason in it.reasons} == {Code.NO_IMPROVEMENT}
     (room,) = nodes("room")
     assert len(scenes.made([*nodes(*names), room, *full], ONLY).moves) == ONLY.max_reschedule_pods
+
+
+ARM = {"kubernetes.io/arch": "arm64"}
+AMD = {"kubernetes.io/arch": "amd64"}
+POOL = {"key": "pool", "value": "two", "effect": "NoSchedule"}
+TOLERATING = {"tolerations": [{"key": "pool", "operator": "Exists"}]}
+FULL = [f"n{number:02}" for number in range(20)]
+
+
+def crowded(spot: bool | None = None, **pod: Any) -> list[Any]:
+    """Every node at 85 %."""
+    full = [it for name in FULL for it in deployment(f"of-{name}", [name] * 20, cpu="170m", **pod)]
+    return [*nodes(*FULL, labels=AMD, spot=spot), *full]
+
+
+USELESS = {
+    "one with too little left": ([*crowded(), *nodes("z"), *deployment("z", ["z"] * 16, cpu="170m")], None),
+    "one that their selector leaves out": (
+        [*crowded(spec={"nodeSelector": AMD}), *nodes("z", labels=ARM)],
+        None,
+    ),
+    "one that they do not tolerate": ([*crowded(), *nodes("z", taints=[POOL])], None),
+    "one that is not spot, where they are": ([*crowded(spot=True), *nodes("z", spot=False)], None),
+    "one that uses little and has everything requested": (
+        [*crowded(), *nodes("z"), *deployment("z", ["z"] * 4, cpu="1")],
+        usage({**dict.fromkeys(FULL, (90, 10)), "z": (10, 10)}),
+    ),
+    "one that nobody has measured": (
+        [*crowded(), *nodes("z")],
+        usage(dict.fromkeys(FULL, (90, 10))),
+    ),
+}
+
+
+@pytest.mark.parametrize(("objects", "used"), USELESS.values(), ids=USELESS.keys())
+def test_a_node_that_helps_nobody_is_not_compared_with_everybody(
+    objects: list[Any], used: Samples | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = counting.calls(monkeypatch, Relief, "objection")
+    found = scenes.made(objects, ONLY, used)
+    assert found.moves == ()
+    assert TOLD <= len(found.refusals) <= TOLD + 1
+    assert len(asked) <= 2 * len(FULL) + TOLD, "one search, and one node for each that is told"
+
+
+def test_what_the_plan_has_filled_is_not_compared_with_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is room for three when the plan begins."""
+    objects = [*crowded(), *nodes("z"), *deployment("z", ["z"] * 2, cpu="1150m")]
+    asked = counting.calls(monkeypatch, Relief, "objection")
+    assert [target for _, _, target in scenes.moves(scenes.made(objects, ONLY))] == ["z"] * 3
+    assert len(asked) <= 2 * 4 * len(FULL) + TOLD
+
+
+@pytest.mark.parametrize(
+    ("spec", "targets"),
+    [
+        pytest.param(TOLERATING, {"pool2"}, id="tolerated"),
+        pytest.param({}, set(), id="not tolerated"),
+    ],
+)
+def test_a_tainted_node_has_room_for_who_tolerates_it(spec: dict[str, Any], targets: set[str]) -> None:
+    objects = [*nodes("a", "b"), build.node("pool2", taints=[POOL])]
+    objects += [it for on in "ab" for it in deployment(f"of-{on}", [on] * 9, cpu="400m", spec=spec)]
+    found = scenes.made(objects, ONLY)
+    assert {target for _, _, target in scenes.moves(found)} == targets
+    assert {source for _, source, _ in scenes.moves(found)} == ({"a", "b"} if targets else set())
