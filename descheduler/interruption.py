@@ -22,7 +22,7 @@ from descheduler import signs
 from descheduler.guards import Context
 from descheduler.node_state import NodeState
 from descheduler.roster import Roster
-from policy import keys, signals
+from policy import keys, signals, values
 from policy.capacity import CapacityType
 from policy.signal_table import Kind
 from policy.signals import Signal
@@ -209,7 +209,7 @@ def _not_ready_since(found: NodeState) -> datetime | None:
     if found.node is None or found.ready or found.capacity is not CapacityType.SPOT:
         return None
     ready = next((it for it in found.node.status.conditions if it.type == "Ready"), None)
-    return ready.last_transition_time if ready is not None else None
+    return values.plausible(ready.last_transition_time) if ready is not None else None
 
 
 def _holds_pods(found: NodeState) -> bool:

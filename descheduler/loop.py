@@ -114,10 +114,12 @@ class Loop:
         self._led = True
         now = parts.wall()
         parts.teller.held(self.held())
-        kept = parts.upkeep.turn(state, self.last, now)
-        due = parts.migrator.turn(state, now)
-        next_plan = self._plan(state, now)
-        self._clear(state, now)
+        try:
+            kept = parts.upkeep.turn(state, self.last, now)
+        finally:  # if it fails, so does the turn, but not before moves and plans had theirs
+            due = parts.migrator.turn(state, now)
+            next_plan = self._plan(state, now)
+            self._clear(state, now)
         soonest = min(due or next_plan, kept or next_plan, next_plan, self._sweep(state, now))
         return max(0.0, (soonest - now).total_seconds())
 

@@ -23,6 +23,7 @@ _UNITS: Final = {
     "h": 3_600_000_000_000,
 }
 _LONGEST_NS: Final = 2**63 - 1
+_CENTURY: Final = 100 * 365 * 24 * 3600
 LONGEST_TEXT: Final = 200
 """Characters; the longest duration Go can hold is far shorter, and annotations are written by strangers."""
 # Every part begins with a digit: if a number could be empty, `ms` could be read two ways and time would double
@@ -58,6 +59,13 @@ def parse(text: str, *, negative: bool = False) -> timedelta | Malformed:
     if length < 0 and not negative:
         return Malformed("", text, f"{FORMAT}, not negative")
     return timedelta(microseconds=length // 1_000 if length >= 0 else -(-length // 1_000))
+
+
+def of_seconds(count: int) -> timedelta:
+    """A number of seconds that somebody gave, at most a century either way: 64 bits hold more than a `timedelta`, and
+    an hour that is added to the last year of a `datetime` is an error.
+    """
+    return timedelta(seconds=max(-_CENTURY, min(count, _CENTURY)))
 
 
 def text_of(length: timedelta) -> str:

@@ -107,14 +107,16 @@ def mistakes(node: NodeSigns, *, keys: Keys) -> tuple[Malformed, ...]:
 
 
 def instant(text: str) -> datetime | None:
-    """Unix seconds or RFC 3339; None for anything else, since a signal counts without its time too."""
+    """Unix seconds or RFC 3339; None for anything else, since a signal counts without its time too. The first and the
+    last years that can be written are no times: nobody could count from them.
+    """
     try:
         if text.isascii() and text.isdigit() and len(text) <= 11:
             return datetime.fromtimestamp(int(text), UTC)
         parsed = datetime.fromisoformat(text)
     except (ValueError, OverflowError, OSError):
         return None
-    return parsed if parsed.tzinfo is not None else None
+    return values.plausible(parsed)
 
 
 def _timed(signal: Signal, node: NodeSigns, keys: Keys) -> Signal:
@@ -168,7 +170,7 @@ def _started(row: SignalRow, sign: _Sign) -> datetime | None:
     """Only the time that the row names: another one on the same sign says nothing about the loss of the node."""
     match row.clock:
         case Clock.START:
-            return sign.since
+            return values.plausible(sign.since)
         case Clock.VALUE_START:
             return instant(sign.value)
         case Clock.NONE | Clock.VALUE_DEADLINE:

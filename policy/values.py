@@ -17,6 +17,8 @@ LABEL_VALUE_MAX: Final = 63
 DNS_LABEL_MAX: Final = 63
 NAME_MAX: Final = 253
 _HASH_CHARACTERS: Final = 10  # 40 bits: two long node names of one cluster never meet
+EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
 INT32_MAX: Final = 2**31 - 1  # what `spec.replicas` and the costs of pods hold
 
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
@@ -179,6 +181,13 @@ def migration_time(key: str, value: str) -> datetime | Malformed:
         return datetime.fromisoformat(value)
     except ValueError:  # the 31st of June
         return refusal
+
+
+def plausible(when: datetime | None) -> datetime | None:
+    """A time that somebody else wrote, if it can be reckoned with: a century before the year 1 or after the year 9999
+    is an error and not a time. None for any other.
+    """
+    return when if when is not None and when.tzinfo is not None and EARLIEST <= when < LATEST else None
 
 
 def format_time(when: datetime) -> str:

@@ -13,7 +13,7 @@ from descheduler import scaling
 from descheduler.node_state import Key, NodeState
 from descheduler.state import ClusterState
 from descheduler.workload import Workload
-from policy import mix, placement, windows
+from policy import mix, placement, values, windows
 from policy.capacity import CapacityType
 from policy.keys import Keys
 from policy.mix import Mix
@@ -175,7 +175,7 @@ class Case:
     @property
     def since(self) -> datetime | None:
         """When the pod started, or was made if the kubelet has not said."""
-        return self.pod.start_time or self.pod.metadata.creation_timestamp
+        return values.plausible(self.pod.start_time) or self.pod.metadata.creation_timestamp
 
     @property
     def annotated(self) -> Workload | None:

@@ -72,7 +72,7 @@ def drain_start(case: Case) -> datetime | None:
     table = case.context.settings.signals.all_rows()
     found = signals.read(signs.of(node), keys=case.context.keys, now=case.context.now, table=table)
     said = [it.started for it in found if it.kind is Kind.MAINTENANCE and it.started is not None]
-    added = {it.key: it.time_added for it in node.spec.taints if it.time_added is not None}
+    added = {it.key: values.plausible(it.time_added) for it in node.spec.taints}
     return min(said, default=None) or added.get(case.context.keys.draining) or added.get(keys.UNSCHEDULABLE_TAINT)
 
 

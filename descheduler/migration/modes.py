@@ -21,12 +21,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cluster.objects import Deployment, Pod, PodDisruptionBudget, ReplicaSet
-from descheduler import scaling
+from descheduler import grace, scaling
 from descheduler.guards.case import Case
 from descheduler.migration import temporary_budget
 from descheduler.proposal import Mode, Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.workload import Workload
+from policy import durations
 from policy.settings_moves import SingleReplicaFallback
 
 USUAL_START: Final = timedelta(seconds=30)
@@ -114,20 +115,16 @@ def _in_time(case: Case, found: Workload, deadline: datetime | None) -> bool:
     if deadline is None:
         return True
     pod, took = case.pod, USUAL_START
-    if (
-        pod.ready_since is not None
-        and pod.start_time is not None
-        and pod.ready_since - pod.start_time < LONGEST_START
-    ):
-        took = pod.ready_since - pod.start_time
-    grace = timedelta(seconds=pod.spec.termination_grace_period_seconds)
-    return case.context.now + took + _proving(found) + grace + REACTION < deadline
+    if pod.ready_since is not None and pod.start_time is not None:
+        shown = pod.ready_since - pod.start_time
+        took = shown if timedelta() <= shown < LONGEST_START else took
+    return case.context.now + took + _proving(found) + grace.own(pod) + REACTION < deadline
 
 
 def _proving(found: Workload) -> timedelta:
     """How long a Ready pod has to stay so before it counts as Available."""
     scaled = found.object if isinstance(found.object, Deployment | ReplicaSet) else None
-    return timedelta(seconds=scaled.spec.min_ready_seconds if scaled is not None else 0)
+    return durations.of_seconds(scaled.spec.min_ready_seconds if scaled is not None else 0)
 
 
 def _only(case: Case, found: Workload, question: Question) -> Mode | tuple[Reason, ...]:

@@ -22,7 +22,7 @@ from descheduler.migration.endings import Ending, text_of, time_of
 from descheduler.migration.world import World
 from descheduler.reasons import Code
 from descheduler.scaling import ScaleTarget, mode_of
-from policy import keys
+from policy import durations, keys, values
 
 UP, AVAILABLE, DOWN, BACK = "SurgeUp", "AwaitAvailable", "SurgeDown", "SurgeBack"
 STEPS: Final = frozenset({UP, AVAILABLE, DOWN, BACK})
@@ -420,9 +420,8 @@ def cost_of(pod: Pod) -> int:
 
 def _available_at(pod: Pod | None, target: ScaleTarget) -> datetime | None:
     """When it counts as Available: gates and probes are in Ready, the rest is time."""
-    if pod is None or not pod.ready or pod.ready_since is None:
-        return None
-    return pod.ready_since + timedelta(seconds=target.min_ready_seconds)
+    since = values.plausible(pod.ready_since) if pod is not None and pod.ready else None
+    return None if since is None else since + durations.of_seconds(target.min_ready_seconds)
 
 
 def _wait(turn: Turn, since: str, at: datetime | None, what: str) -> Action:
@@ -430,7 +429,7 @@ def _wait(turn: Turn, since: str, at: datetime | None, what: str) -> Action:
     evicted = eviction.when_time_is_up(turn.migration, turn.world, turn.now)
     if evicted is not None:
         return Wait(_earliest(evicted.until, at), evicted.note) if isinstance(evicted, Wait) else evicted
-    allowed = turn.world.settings.migrations.ready_timeout + timedelta(seconds=turn.target.min_ready_seconds)
+    allowed = turn.world.settings.migrations.ready_timeout + durations.of_seconds(turn.target.min_ready_seconds)
     late = turn.since(since) + allowed
     if late <= turn.now:
         return replace(turn.back("Failed", f"{what} after {allowed}"), late=True)

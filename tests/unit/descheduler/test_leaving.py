@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from descheduler import leaving, marks, plan
+from descheduler import interruption, leaving, marks, plan
 from descheduler.guards import Context
 from descheduler.requests import Request, Verb
 from policy import keys
@@ -188,3 +188,31 @@ def test_when_to_look_again() -> None:
         {},
     )
     assert leaving.next_deadline(leaving.look(context), context) == NOW + timedelta(seconds=10)
+
+
+TOO_LONG = [pytest.param(99_999_999_999, id="longer than time"), pytest.param(2**63 - 1, id="as long as can be said")]
+
+
+@pytest.mark.parametrize("seconds", [*TOO_LONG, pytest.param(-1, id="negative")])
+def test_any_grace_period_is_reckoned_with(seconds: int) -> None:
+    """One pod that asks for centuries must not keep the others from leaving."""
+    odd = deployment("odd", ["a"], spec={"terminationGracePeriodSeconds": seconds})
+    state = build.state(
+        build.node("a", spot=True, taints=[taint(ITN)]), build.node("b"), *odd, *deployment("x", ["a"])
+    )
+    context = Context(state, DELETING, KEYS, NOW, {})
+    made = plan.make(state, DELETING, NOW)
+    seen = leaving.look(context)
+    assert {it.pod.metadata.name for it in made.moves} == {"odd-00", "x-00"}
+    assert leaving.next_deadline(seen, context) == NOW + timedelta(seconds=90)
+    assert [it.name for it in leaving.requests(seen, context, made, may_begin=True)] == ["a"]
+
+
+def test_a_node_that_became_silent_in_the_last_year_there_is() -> None:
+    """Kubelets write that time themselves."""
+    late = {"type": "Ready", "status": "False", "lastTransitionTime": "9999-12-31T23:59:59Z"}
+    node = msgspec.to_builtins(build.node("a", spot=True))
+    status = build.thing("Node", "a", "", metadata=node["metadata"], status={"conditions": [late]})
+    context = Context(build.state(status, *deployment("x", ["a"])), Settings(), KEYS, NOW, {})
+    assert leaving.look(context) == ()
+    assert interruption.next_change(context) is None

@@ -22,6 +22,7 @@ from descheduler.migration.judge import Judge
 from descheduler.migration.leftovers import Leftover
 from descheduler.migration.migrator import Migrator
 from descheduler.migration.outcomes import Done
+from descheduler.plan import Plan
 from descheduler.proposal import Move
 from descheduler.state import ClusterState
 from descheduler.telling import Teller
@@ -187,6 +188,23 @@ def test_planning_goes_on_after_a_move_that_could_not_be_written_down(error: Exc
     assert len(desk.created) == 2
     assert [it["event"] for it in desk.lines if it["event"] == "INTERNAL_ERROR"] == told
     assert desk.meter.read(Metric.INTERNAL_ERRORS) == len(told)
+
+
+class Broken(Upkeep):
+    """A defect of ours that some node brings to light."""
+
+    def __init__(self) -> None:
+        pass
+
+    def turn(self, state: ClusterState, plan: Plan | None, now: datetime) -> datetime | None:
+        raise OverflowError("date value out of range")
+
+
+def test_moves_and_plans_do_not_wait_for_nodes_that_cannot_be_kept() -> None:
+    desk = Desk(uneven(), upkeep=Broken())
+    with pytest.raises(OverflowError):  # counted and told by who asked for the turn
+        desk.loop.turn(desk.state)
+    assert len(desk.created) == 2
 
 
 LEAVING = Settings(enabled_strategies=("SpotInterruption",))

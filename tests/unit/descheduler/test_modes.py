@@ -209,3 +209,16 @@ def test_a_new_pod_has_to_be_available_before_the_deadline(objects: list[Any], e
     """Ready is not enough: the original goes when the other one has been so for `minReadySeconds`."""
     deadline = NOW + timedelta(seconds=120)
     assert asked(objects, urgency=Urgency.INTERRUPTION, deadline=deadline) is expected
+
+
+ODD: dict[str, tuple[list[Any], Any]] = {
+    "more to prove than time has": (altered({"spec": {"minReadySeconds": 2**63 - 1}}), Mode.EVICT),
+    "more to stop than time has": (deployed(1, spec={"terminationGracePeriodSeconds": 2**63 - 1}), Mode.EVICT),
+    "Ready before its start": (deployed(1, status={"startTime": "9999-12-31T00:00:00Z"}), Mode.SURGE),
+}
+
+
+@pytest.mark.parametrize(("objects", "expected"), ODD.values(), ids=ODD.keys())
+def test_any_time_is_reckoned_with(objects: list[Any], expected: Mode) -> None:
+    deadline = NOW + timedelta(seconds=120)
+    assert asked(objects, urgency=Urgency.INTERRUPTION, deadline=deadline) is expected

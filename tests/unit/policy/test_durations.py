@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policy import durations
+from policy import durations, values
 from policy.reasons import Malformed
 
 # Answers of Go's time.ParseDuration, in nanoseconds; None where it refuses.
@@ -81,6 +81,17 @@ def test_negative_only_where_allowed() -> None:
 )
 def test_text(length: timedelta, text: str) -> None:
     assert durations.text_of(length) == text
+
+
+@pytest.mark.parametrize("count", [2**63 - 1, 99_999_999_999, -(2**63)])
+def test_a_number_of_seconds_that_is_too_large_can_be_reckoned_with(count: int) -> None:
+    length = durations.of_seconds(count)
+    assert abs(length) > timedelta(days=365)
+    assert values.EARLIEST + length < values.LATEST + length
+
+
+def test_a_number_of_seconds_is_what_it_says() -> None:
+    assert durations.of_seconds(values.INT32_MAX) == timedelta(seconds=values.INT32_MAX)
 
 
 @given(st.timedeltas(timedelta(days=-100_000), timedelta(days=100_000)))

@@ -11,6 +11,7 @@ from policy.signals import NodeSigns, Signal
 NOW = datetime(2026, 1, 7, 12, 0, tzinfo=UTC)
 AGO = NOW - timedelta(seconds=20)
 OURS = keys.under()
+LAST = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,22 @@ def test_no_signal(node: NodeSigns) -> None:
             None,
             None,
             id="a time without a zone is no time",
+        ),
+        *(
+            pytest.param(
+                NodeSigns(annotations={"karpenter.sh/nodeclaim-termination-timestamp": text}),
+                None,
+                None,
+                id=f"nothing can be counted from {text}",
+            )
+            for text in ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00")
+        ),
+        pytest.param(tainted(f"{NTH}/spot-itn", "", LAST), None, None, id="a taint of the last year there is"),
+        pytest.param(
+            NodeSigns(conditions=(Condition("VMEventScheduled", "True", LAST),)),
+            None,
+            None,
+            id="a condition of the last year there is",
         ),
     ],
 )

@@ -40,7 +40,16 @@ LABELLED = build.node("a", labels={OURS.maintenance: "true"})
 MEDIK8S = build.node(
     "a", taints=[{"key": "medik8s.io/drain", "effect": "NoSchedule", "timeAdded": stamp(61 * MINUTES)}]
 )
+LAST = [{"key": keys.UNSCHEDULABLE_TAINT, "effect": "NoSchedule", "timeAdded": "9999-12-31T23:59:59Z"}]
 WAITING = {
+    "cordoned in the last year there is": (build.node("a", taints=LAST), Settings(), "jobTimeout is 1h"),
+    "drained since the last year there is": (
+        build.node(
+            "a", labels={OURS.maintenance: "true"}, annotations={OURS.maintenance_since: "9999-12-31T23:59:59Z"}
+        ),
+        Settings(),
+        "jobTimeout is 1h",
+    ),
     "the drain has no time yet": (LABELLED, Settings(), "jobTimeout is 1h"),
     "just cordoned": (cordoned(59 * MINUTES), Settings(), "until 2026-02-01T12:01:00Z"),
     "cordoned long enough": (cordoned(60 * MINUTES), Settings(), None),
