@@ -63,18 +63,12 @@ def of(spec: PodSpec) -> Demand:
 def held(pod: Pod) -> Demand:
     """What the pod takes up on the node it is on."""
     by_spec = _HELD.of(pod.status)
-    if by_spec is None:
-        return _ASKED.of(pod.spec)
-    known = by_spec.get(id(pod.spec))
-    if known is None:
-        # The spec is kept beside the value, so that its identity stays taken while the entry exists.
-        known = by_spec[id(pod.spec)] = (pod.spec, _held(pod.spec, pod.status))
-    return known[1]
+    return _ASKED.of(pod.spec) if by_spec is None else by_spec.of(pod.spec)
 
 
-def _held(spec: PodSpec, status: PodStatus) -> Demand:
+def _held(spec: PodSpec, given: _Given) -> Demand:
     """Nearly always what is asked, and then the very same object: kubelets report on every container."""
-    asked, found = _ASKED.of(spec), _demand(spec, _Given(status))
+    asked, found = _ASKED.of(spec), _demand(spec, given)
     return asked if found == asked else found
 
 
@@ -198,10 +192,16 @@ def _raise(total: Amounts, least: Mapping[str, int]) -> None:
         total[name] = max(total.get(name, 0), amount)
 
 
-def _by_spec(status: PodStatus) -> dict[int, tuple[PodSpec, Demand]] | None:
+def _by_spec(status: PodStatus) -> Memo[PodSpec, Demand] | None:
+    """What pods with this status hold, by spec; None if it is what they ask. Pods of a DaemonSet share a status for
+    as long as there are any, and each of them has a spec that goes with its node.
+    """
     told = any(it.resources is not None for it in _reported(status).values())
-    return {} if told or status.resources is not None else None
+    if not told and status.resources is None:
+        return None
+    given = _Given(status)  # all that is needed of the status, which would otherwise live as long as what follows
+    return Memo(lambda spec: _held(spec, given))
 
 
 _ASKED: Memo[PodSpec, Demand] = Memo(lambda spec: _demand(spec, _Given()))
-_HELD: Memo[PodStatus, dict[int, tuple[PodSpec, Demand]] | None] = Memo(_by_spec)
+_HELD: Memo[PodStatus, Memo[PodSpec, Demand] | None] = Memo(_by_spec)

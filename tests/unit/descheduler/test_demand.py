@@ -1,9 +1,12 @@
 """What pods ask and hold, counted as the scheduler does."""
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
 
+from cluster.objects import Pod
 from descheduler import demand
 from tests.unit.descheduler import build
 
@@ -183,3 +186,28 @@ def test_a_pod_that_holds_what_it_asks_costs_no_second_value() -> None:
     status = {"containerStatuses": [reported(has="1", allocated="1")]}
     pod = build.pod("x", on="a", spec=ONE, status=status)
     assert demand.held(pod) is demand.of(pod.spec)
+
+
+def daemon(node: str) -> Pod:
+    """Tied to its node by its spec, as its controller makes them; all of them have the same status."""
+    status = {"containerStatuses": [reported(has="2", allocated="2")]}
+    return build.pod(f"agent-{node}", on=node, spec={**ONE, "nodeSelector": {"name": node}}, status=status)
+
+
+def test_what_a_pod_held_goes_with_its_spec_though_others_have_its_status() -> None:
+    stays, goes = daemon("stays"), daemon("goes")
+    assert stays.status is goes.status
+    assert [demand.held(it).cpu for it in (stays, goes)] == [2000, 2000]
+    spec_of_it = weakref.ref(goes.spec)
+    del goes
+    gc.collect()
+    assert spec_of_it() is None
+
+
+def test_what_was_held_does_not_keep_the_status() -> None:
+    pod = daemon("goes")
+    demand.held(pod)
+    status_of_it = weakref.ref(pod.status)
+    del pod
+    gc.collect()
+    assert status_of_it() is None
