@@ -290,7 +290,7 @@ class _Planner:
             ledger = Ledger(state, settings)
             for move in self._begun:
                 pod = state.pods[move.pod.metadata.key]
-                if pod.metadata.key in state.moving.by_pod:
+                if _is_written_down(pod, state):
                     continue  # written down meanwhile, and booked with the others
                 ledger.picture.take(pod)
                 ledger.book(pod, move.target if move.target in state.nodes else None, move.mode)
@@ -303,6 +303,12 @@ def _is_still_there(pod: Pod, state: ClusterState) -> bool:
     """It may have gone, with its node or without, while its move was being written down."""
     known = state.pods.get(pod.metadata.key)
     return known is not None and known.metadata.uid == pod.metadata.uid and bool(known.node_name)
+
+
+def _is_written_down(pod: Pod, state: ClusterState) -> bool:
+    """Whether a migration moves this very pod: that of another one with its name may still be open."""
+    moves = state.moving.by_pod.get(pod.metadata.key, ())
+    return any(it.spec.pod_ref.uid in {"", pod.metadata.uid} for it in moves)
 
 
 def _with_victims(why: str, victims: Sequence[Pod]) -> str:

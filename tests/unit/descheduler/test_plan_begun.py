@@ -13,6 +13,7 @@ from tests.unit.descheduler import build
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 LEAVING = {"scheduler.alpha.kubernetes.io/maintenance": "true"}
+LOST = [{"key": "aws-node-termination-handler/spot-itn", "effect": "NoSchedule", "timeAdded": "2026-06-01T00:00:00Z"}]
 WEB = build.owner("ReplicaSet", "web")
 SOURCE, OTHER = build.node("source", labels=LEAVING), build.node("other", labels=LEAVING)
 TARGET, SPARE = build.node("target", cpu="8"), build.node("spare", cpu="2")
@@ -50,6 +51,40 @@ def test_one_that_was_written_down_meanwhile_counts_once() -> None:
     assert of(begun) == {"web-1": "room"}
     again = made(SOURCE, room, OWNER, FIRST, written, begun=begun)
     assert {it.name: it.after for it in again.nodes} == pytest.approx({"room": 200 / 3, "source": 0.0})
+
+
+def test_one_counts_though_the_last_move_of_another_pod_with_its_name_is_open() -> None:
+    """Pods of a StatefulSet have the names of those before them."""
+    room, db = build.node("room", cpu="1500m"), build.owner("StatefulSet", "db")
+    pod = build.pod("db-0", on="source", of=db, cpu="1", metadata={"uid": "second"})
+    older = build.thing(
+        "PodMigration",
+        "m",
+        spec={"podRef": {"name": "db-0", "uid": "first"}, "targetNode": "source"},
+        status={
+            "phase": "InProgress",
+            "step": "AwaitReplacement",
+            "resolved": {
+                "podUid": "first",
+                "sourceNode": "gone",
+                "targetNode": "source",
+                "owner": db,
+                "workload": db,
+            },
+            "replacement": {"name": "db-0", "uid": "second", "node": "source"},
+        },
+    )
+    full = build.node("full", cpu="1")
+    members = [
+        pod,
+        build.pod("db-1", on="full", of=db, cpu="1"),
+        build.thing("StatefulSet", "db", spec={"replicas": 2}),
+    ]
+    objects = [build.node("source", spot=True, taints=LOST), room, full, *members, older]
+    begun = made(*objects)
+    assert of(begun) == {"db-0": "room"}
+    again = made(*objects, begun=begun)
+    assert {it.name: it.after for it in again.nodes}["room"] == pytest.approx(200 / 3)
 
 
 @pytest.mark.parametrize(
