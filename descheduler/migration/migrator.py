@@ -85,16 +85,23 @@ class Migrator:
         self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
         self._under_way: set[Key] = set()
         self._rest: dict[Key, datetime] = {}
+        """Until when nothing is done for a migration, though it may be over or gone by then."""
 
     @property
     def idle(self) -> bool:
         """Whether no request is under way."""
         return not self._under_way
 
+    @property
+    def resting(self) -> set[Key]:
+        """Migrations that wait before anything more is done for them."""
+        return set(self._rest)
+
     def turn(self, state: ClusterState, now: datetime) -> datetime | None:
         """Take in what came back, start what is due; when to come again if nothing happens."""
         while not self._reports.empty():
             self._take(self._reports.get(), state, now)
+        self._rest = {key: until for key, until in self._rest.items() if until > now}
         again: datetime | None = None
         for key, migration in list(state.migrations.items()):
             due = self._advance(key, migration, state, now)
@@ -106,9 +113,8 @@ class Migrator:
         if key in self._under_way or machine.is_over(migration):
             return None
         rest = self._rest.get(key)
-        if rest is not None and rest > now:
+        if rest is not None:
             return rest
-        self._rest.pop(key, None)
         action = machine.step(migration, self._judge(migration, state, now), now)
         if isinstance(action, Wait):
             return action.until
