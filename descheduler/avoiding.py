@@ -29,7 +29,7 @@ def find(context: Context) -> Iterator[Mixed]:
     spot = context.state.roster.spot()
     # One pod of each kind: those of one owner share their annotations, unless somebody wrote on one of them by hand.
     asked = {(mixes.owner(pod), id(pod.metadata.annotations)): pod for pod in _may_avoid(context, spot)}
-    found = {workload.uid: workload for pod in asked.values() if (workload := _workload(pod, context)) is not None}
+    found = {workload.key: workload for pod in asked.values() if (workload := _workload(pod, context)) is not None}
     for workload in sorted(found.values(), key=mixes.by_name):
         there = mixes.settled(workload, context)
         if there:
@@ -54,7 +54,8 @@ def _may_avoid(context: Context, spot: Collection[str]) -> Iterator[Pod]:
                 yield from (node.pods[key] for key in found)
     spoken_for = [state.by_namespace.get(name, {}) for name in asked.namespaces]
     for above in asked.controllers:
-        spoken_for += [state.by_owner.get(uid, {}) for uid in (above, *state.replica_sets.get(above, ()))]
+        namespace, uids = state.controllers[above].namespace, (above, *state.replica_sets.get(above, ()))
+        spoken_for += [state.by_owner.get((namespace, uid), {}) for uid in uids]
     for pods in spoken_for:
         yield from (pod for pod in pods.values() if pod.node_name in spot)
 

@@ -66,7 +66,7 @@ def _counted(kind: Watched, names: list[str], what: str) -> Iterator[Gap]:
 
 
 def _missing_owners(state: ClusterState) -> Iterator[tuple[Watched, str]]:
-    for uid, pods in state.by_owner.items():
+    for (_, uid), pods in state.by_owner.items():
         found = state.controllers.get(uid)
         pod = next(iter(pods.values()))
         owner = pod.metadata.controller

@@ -121,7 +121,7 @@ class Ledger:
         owner = resolved.owner.uid if resolved.owner is not None else ""
         workload = resolved.workload.uid if resolved.workload is not None else owner
         self.limits.book_names(resolved.source_node, migration.metadata.namespace, workload)
-        siblings = self.state.by_owner.get(owner, {})
+        siblings = self.state.by_owner.get((migration.metadata.namespace, owner), {})
         waiting = any(not it.node_name for it in siblings.values())
         target = goals.of(migration, self.state)
         if migration.status.replacement is not None or waiting or not siblings or target not in self.state.nodes:

@@ -57,14 +57,14 @@ def find(context: Context) -> Iterator[Mixed]:
     """All of them, in the order of their names. One whose pods have different owners is being rolled out: what goes
     and what comes is decided pod by pod at admission, and is looked at when it is over.
     """
-    found: dict[str, tuple[Workload, Mix]] = {}
+    found: dict[Key, tuple[Workload, Mix]] = {}
     for pods in _may_ask(context):
         pod = next(iter(pods.values()))
         workload = context.state.workload(pod)
-        if workload is not None and workload.uid not in found and workload.kind not in OF_NODES:
+        if workload is not None and workload.key not in found and workload.kind not in OF_NODES:
             wanted = Case(pod, context).mix
             if wanted is not None:
-                found[workload.uid] = (workload, wanted)
+                found[workload.key] = (workload, wanted)
     for workload, wanted in sorted(found.values(), key=lambda it: by_name(it[0])):
         there = settled(workload, context)
         if there:
@@ -104,12 +104,13 @@ def _may_ask(context: Context) -> Iterable[Mapping[Key, Pod]]:
     state, asked, defaults = context.state, context.state.mixing.mixed, context.settings.placement
     if defaults.spot_percentage is not None or defaults.min_on_demand is not None:
         return state.by_owner.values()
-    owners = set(asked.controllers)
-    for uid in asked.controllers:
-        owners |= state.replica_sets.get(uid, set())
-    owners |= {owner(state.pods[key]) for key in asked.pods}
-    owners |= {owner(pod) for name in asked.namespaces for pod in state.by_namespace.get(name, {}).values()}
-    return [state.by_owner[uid] for uid in owners if uid in state.by_owner]
+    owners: set[Key] = set()
+    for above in asked.controllers:
+        namespace = state.controllers[above].namespace
+        owners |= {(namespace, uid) for uid in (above, *state.replica_sets.get(above, ()))}
+    owners |= {(key[0], owner(state.pods[key])) for key in asked.pods}
+    owners |= {(name, owner(pod)) for name in asked.namespaces for pod in state.by_namespace.get(name, {}).values()}
+    return [state.by_owner[key] for key in owners if key in state.by_owner]
 
 
 def owner(pod: Pod) -> str:

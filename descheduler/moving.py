@@ -22,10 +22,10 @@ class Moving:
     def __init__(self, migrations: Iterable[PodMigration]) -> None:
         self.open: list[PodMigration] = []
         """In the order in which they were heard of."""
-        self.by_owner: dict[str, list[PodMigration]] = {}
-        """Open ones that were taken up, by UID of the owner of their pod."""
-        self.by_workload: dict[str, list[PodMigration]] = {}
-        """The same by UID of the workload at the top."""
+        self.by_owner: dict[Key, list[PodMigration]] = {}
+        """Open ones that were taken up, by namespace and UID of the owner of their pod."""
+        self.by_workload: dict[Key, list[PodMigration]] = {}
+        """The same by that of the workload at the top."""
         self.by_pod: dict[Key, list[PodMigration]] = {}
         """Open ones by namespace and name of the pod that they move."""
         self.exchanged: dict[str, list[PodMigration]] = {}
@@ -49,6 +49,6 @@ class Moving:
         self.by_pod.setdefault((namespace, migration.spec.pod_ref.name), []).append(migration)
         resolved = status.resolved
         if resolved is not None and resolved.owner is not None:
-            self.by_owner.setdefault(resolved.owner.uid, []).append(migration)
+            self.by_owner.setdefault((namespace, resolved.owner.uid), []).append(migration)
         if resolved is not None and resolved.workload is not None:
-            self.by_workload.setdefault(resolved.workload.uid, []).append(migration)
+            self.by_workload.setdefault((namespace, resolved.workload.uid), []).append(migration)

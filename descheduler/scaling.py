@@ -67,7 +67,7 @@ def target_of(workload: Workload | None, owner_uid: str, state: ClusterState) ->
         return None
     direct = state.controllers.get(owner_uid)
     parts = (found, direct.object) if direct is not None else (found,)
-    pods = state.by_owner.get(owner_uid, {}).values()
+    pods = state.by_owner.get((workload.namespace, owner_uid), {}).values()
     return ScaleTarget(
         workload.kind,
         workload.name,

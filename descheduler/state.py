@@ -41,6 +41,7 @@ from policy import capacity, keys, signals
 from policy.settings import Settings
 
 T = TypeVar("T")
+G = TypeVar("G", str, Key)
 _ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 """The time decides what a sign means, not whether there is one."""
 
@@ -85,8 +86,8 @@ class ClusterState:
         """Those on a node that are being deleted."""
         self.ended: dict[Key, Pod] = {}
         """Those that have ended and carry the marks of a move: nobody plans with them, and the marks have to go."""
-        self.by_owner: dict[str, dict[Key, Pod]] = {}
-        """By UID of the controlling owner."""
+        self.by_owner: dict[Key, dict[Key, Pod]] = {}
+        """By namespace and UID of the controlling owner: who creates a pod may write the UID of somebody else's."""
         self.repelling = Repelling()
         """On a node, with required anti-affinity: they keep others away."""
         self.mixing = MixIndex(self.keys)
@@ -137,7 +138,7 @@ class ClusterState:
     def siblings(self, found: Workload) -> Iterator[tuple[Key, Pod]]:
         """Pods of a workload, all of its ReplicaSets included."""
         for uid in (found.uid, *sorted(self.replica_sets.get(found.uid, ()))):
-            yield from self.by_owner.get(uid, {}).items()
+            yield from self.by_owner.get((found.namespace, uid), {}).items()
 
     def budgets_of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         """The disruption budgets that select the pod."""
@@ -192,7 +193,7 @@ class ClusterState:
         self.by_namespace[key[0]][key] = pod
         owner = pod.metadata.controller
         if owner is not None:
-            self.by_owner[owner.uid][key] = pod
+            self.by_owner[key[0], owner.uid][key] = pod
         if not pod.node_name:
             self.pending[key] = pod
             return
@@ -207,7 +208,7 @@ class ClusterState:
         self.by_namespace.setdefault(key[0], {})[key] = pod
         owner = pod.metadata.controller
         if owner is not None:
-            self.by_owner.setdefault(owner.uid, {})[key] = pod
+            self.by_owner.setdefault((key[0], owner.uid), {})[key] = pod
         if not pod.node_name:
             self.pending[key] = pod
             return
@@ -225,7 +226,7 @@ class ClusterState:
         _discard(self.by_namespace, key[0], key)
         owner = pod.metadata.controller
         if owner is not None:
-            _discard(self.by_owner, owner.uid, key)
+            _discard(self.by_owner, (key[0], owner.uid), key)
         if pod.node_name:
             self._node_state(pod.node_name).remove(key)
             self.roster.changed(pod.node_name)
@@ -285,7 +286,7 @@ class ClusterState:
             self._link(new)
         for item in _speaking_anew(old, new):
             for uid in (item.metadata.uid, *self.replica_sets.get(item.metadata.uid, ())):
-                self._hear(self.by_owner.get(uid, {}))
+                self._hear(self.by_owner.get((item.metadata.namespace, uid), {}))
 
     def _hear(self, pods: Mapping[Key, Pod]) -> None:
         """Somebody who speaks for these pods says something else."""
@@ -313,7 +314,7 @@ class ClusterState:
             self.budgets.setdefault(new.metadata.namespace, {})[new.metadata.key] = new
 
 
-def _discard(index: dict[str, dict[Key, T]], group: str, key: Key) -> None:
+def _discard(index: dict[G, dict[Key, T]], group: G, key: Key) -> None:
     """Take an entry out, and its group with the last one, so that names long gone leave nothing."""
     found = index.get(group)
     if found is not None:

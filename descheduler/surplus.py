@@ -43,12 +43,12 @@ def _going(state: ClusterState) -> Iterator[tuple[str, demand.Demand, int]]:
 
 def _missing(state: ClusterState) -> Iterator[tuple[str, demand.Demand, int]]:
     """An owner may lack pods for other reasons too, so no more than are being moved."""
-    for uid, moves in state.moving.by_owner.items():
-        owner, pods = state.controllers.get(uid), state.by_owner.get(uid)
+    for key, moves in state.moving.by_owner.items():
+        owner, pods = state.controllers.get(key[1]), state.by_owner.get(key)
         resolved = moves[0].status.resolved
-        if owner is None or owner.replicas is None or not pods or resolved is None:
+        if owner is None or owner.key != key or owner.replicas is None or not pods or resolved is None:
             continue
-        placed = sum(bool(pod.node_name) and key not in state.going for key, pod in pods.items())
+        placed = sum(bool(pod.node_name) and name not in state.going for name, pod in pods.items())
         count = min(owner.replicas - placed, len(moves))
         if count > 0:
             yield resolved.source_node, demand.of(next(iter(pods.values())).spec), -count

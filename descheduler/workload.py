@@ -38,6 +38,11 @@ class Workload:
     annotations: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and UID: of one that is not known, the UID is only what somebody wrote on a pod."""
+        return self.namespace, self.uid
+
+    @property
     def replicas(self) -> int | None:
         """How many pods are wanted; None where the kind does not say or is not known."""
         return self.object.spec.replicas if isinstance(self.object, Deployment | ReplicaSet | StatefulSet) else None

@@ -128,7 +128,7 @@ def _leaving(job_uid: str, namespace: str, context: Context) -> dict[str, Pod]:
     """
     known = context.leaving.get((namespace, job_uid))
     if known is None:
-        running = context.state.by_owner.get(job_uid, {}).values()
+        running = context.state.by_owner.get((namespace, job_uid), {}).values()
         ended = (it for it in context.state.ended.values() if _is_of(job_uid, it))
         own = (it for it in (*running, *ended) if it.metadata.namespace == namespace)
         known = {it.metadata.uid: it for it in own if _is_leaving(it, context)}

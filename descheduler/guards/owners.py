@@ -141,7 +141,7 @@ def statefulset_unready(case: Case) -> str | None:
     unready = [name for _, name in _unready(case, found.metadata.uid) if name != case.pod.metadata.name]
     if unready:
         return f"{unready[0]} of StatefulSet {found.metadata.name} is not Ready"
-    there = len(case.context.state.by_owner.get(found.metadata.uid, ()))
+    there = len(case.context.state.by_owner.get((found.metadata.namespace, found.metadata.uid), ()))
     wanted = found.spec.replicas
     return f"StatefulSet {found.metadata.name} has {there} of {wanted} pods" if there < wanted else None
 
@@ -154,7 +154,7 @@ def _statefulset(case: Case) -> StatefulSet | None:
 def _unready(case: Case, uid: str) -> tuple[Key, ...]:
     known = case.context.unready.get(uid)
     if known is None:
-        pods = case.context.state.by_owner.get(uid, {})
+        pods = case.context.state.by_owner.get((case.pod.metadata.namespace, uid), {})
         known = tuple(sorted(key for key, pod in pods.items() if not pod.ready))
         case.context.unready[uid] = known
     return known

@@ -69,7 +69,7 @@ def young_siblings(pod: Pod, state: ClusterState, now: datetime) -> tuple[str, .
     owner = pod.metadata.controller
     if owner is None:
         return ()
-    found = state.by_owner.get(owner.uid, {}).values()
+    found = state.by_owner.get((pod.metadata.namespace, owner.uid), {}).values()
     return tuple(sorted(it.metadata.uid for it in found if now - (it.metadata.creation_timestamp or now) < YOUNG))
 
 
@@ -111,7 +111,7 @@ def _given_out(migration: PodMigration, state: ClusterState) -> dict[Key, Match]
     """All migrations of one owner are served together, so that none takes what belongs to another; and once for all
     of them.
     """
-    kept, key = state.moving.kept, (_given_out, _owner_uid(migration))
+    kept, key = state.moving.kept, (_given_out, migration.metadata.namespace, _owner_uid(migration))
     if key not in kept:
         kept[key] = _give_out(migration, state)
     found: dict[Key, Match] = kept[key]
@@ -176,8 +176,8 @@ def _may_trade(migration: PodMigration) -> bool:
 
 def _rivals(migration: PodMigration, state: ClusterState) -> Iterator[PodMigration]:
     """Open migrations of the same owner that have no replacement yet, this one included."""
-    wanted = _owner_uid(migration)
-    others = state.moving.by_owner.get(wanted, ()) if wanted else state.open_migrations()
+    wanted, namespace = _owner_uid(migration), migration.metadata.namespace
+    others = state.moving.by_owner.get((namespace, wanted), ()) if wanted else state.open_migrations()
     for other in others:
         unserved = other.status.resolved is not None and _claimed(other, state) is None
         if unserved and _owner_uid(other) == wanted:
@@ -192,13 +192,14 @@ def _of_owner(migration: PodMigration, state: ClusterState) -> Iterable[Pod]:
     if owner.kind == "StatefulSet":
         pod = state.pods.get((migration.metadata.namespace, migration.spec.pod_ref.name))
         return (pod,) if pod is not None else ()
-    direct = list(state.by_owner.get(owner.uid, {}).values())
+    namespace = migration.metadata.namespace
+    direct = list(state.by_owner.get((namespace, owner.uid), {}).values())
     above = resolved.workload.uid if resolved is not None and resolved.workload is not None else ""
     if above and above != owner.uid:
         # After a rollout the new pod belongs to another ReplicaSet of the same Deployment.
         for uid in sorted(state.replica_sets.get(above, ())):
             if uid != owner.uid:
-                direct.extend(state.by_owner.get(uid, {}).values())
+                direct.extend(state.by_owner.get((namespace, uid), {}).values())
     return direct
 
 

@@ -24,7 +24,7 @@ def ahead(migration: PodMigration, state: ClusterState, propagation: timedelta, 
     owner = _owner(migration)
     if not owner:
         return ""
-    for other in state.moving.by_owner.get(owner, ()):
+    for other in state.moving.by_owner.get((migration.metadata.namespace, owner), ()):
         if other is not migration and other.status.replacement is None:
             since = _since(other, migration, propagation)
             if since is not None and now - since < TURN:

@@ -202,4 +202,4 @@ def _budget_free(pod: Pod, state: ClusterState) -> bool:
 def _others(migration: PodMigration, found: Workload | None, state: ClusterState) -> bool:
     if found is None:
         return False
-    return any(it.metadata.key != migration.metadata.key for it in state.moving.by_workload.get(found.uid, ()))
+    return any(it.metadata.key != migration.metadata.key for it in state.moving.by_workload.get(found.key, ()))

@@ -63,7 +63,7 @@ def _place(key: Key, pod: Pod, loss: Loss, context: Context) -> tuple[int, int, 
     doubled first if that can be done, and a long grace period.
     """
     owner = pod.metadata.controller
-    others = len(context.state.by_owner.get(owner.uid, {})) > 1 if owner is not None else False
+    others = len(context.state.by_owner.get((key[0], owner.uid), {})) > 1 if owner is not None else False
     rank = RANK[Case(pod, context).decision.intent.tier]
     grace = pod.spec.termination_grace_period_seconds
     return rank, -pod.spec.priority, loss.deadline or NEVER, others, -grace, key

@@ -222,3 +222,11 @@ ODD: dict[str, tuple[list[Any], Any]] = {
 def test_any_time_is_reckoned_with(objects: list[Any], expected: Mode) -> None:
     deadline = NOW + timedelta(seconds=120)
     assert asked(objects, urgency=Urgency.INTERRUPTION, deadline=deadline) is expected
+
+
+def test_a_pod_of_another_namespace_is_no_sibling_whatever_it_says() -> None:
+    """Who creates a pod writes its owner reference: the UID of another's must not make their only pod look safe."""
+    forged = build.pod("z", on="a", namespace="tenant", of=build.owner("ReplicaSet", "x-rs"))
+    assert asked([*deployed(1), forged]) is Mode.SURGE
+    unready = build.pod("z", on="a", namespace="tenant", of=build.owner("ReplicaSet", "x-rs"), ready=False)
+    assert asked([*deployed(1), unready]) is Mode.SURGE

@@ -91,7 +91,7 @@ def test_the_key_of_the_store_is_the_only_key_of_a_pod() -> None:
     state = ClusterState(Settings())
     state.apply(None, before, key)
     state.apply(before, after, ("default", "".join(["x"])))
-    indexes = (state.nodes["a"].pods, state.by_namespace["default"], state.by_owner["uid-default-web"])
+    indexes = (state.nodes["a"].pods, state.by_namespace["default"], state.by_owner["default", "uid-default-web"])
     assert all(next(iter(index)) is key for index in indexes)
     assert all(index[key] is after for index in (*indexes, state.pods))
 
