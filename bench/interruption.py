@@ -263,6 +263,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="write every single result to this file")
     asked = parser.parse_args(arguments)
     results = []
+    if not asked.smoke:
+        peer.ensure()  # compiling it is not part of its time
     with stage(SMOKE if asked.smoke else FULL) as made:
         for variant in [OURS] if asked.smoke else [OURS, DRAIN, PEER, NOTHING]:
             results.append(made.play(variant))

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bench import evictions, interruption, plane, stopping, thrash, throughput
+from bench import evictions, interruption, peer, plane, stopping, thrash, throughput
 from bench.webhook import contenders, review
 from testbed import audit, bed, figures, install, kubelet, objects, process
 from testbed.bed import ControlPlane
@@ -104,3 +104,13 @@ def test_smoke(module: object, tmp_path: Path, control_plane_binaries: Binaries)
     report = tmp_path / "figures.json"
     assert module.main(["--smoke", "--json", str(report)]) == 0  # type: ignore[attr-defined]
     assert json.loads(report.read_text())
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(1500)  # the first run on a machine compiles it
+def test_the_peer_acts_where_ours_does_not(product: ControlPlane) -> None:
+    peer.ensure()
+    found = thrash.full(product).play(thrash.PEER, seconds=2 * thrash.INTERVAL_SECONDS)
+    assert found.evictions > 0, "it was started, and may evict"
+    measured = peer.measure(product)
+    assert all(measured[name] > 0 for name in ("first cycle seconds", "cycle ms", "MiB resident"))
