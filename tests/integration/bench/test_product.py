@@ -29,9 +29,13 @@ def product(tmp_path_factory: pytest.TempPathFactory, control_plane_binaries: Bi
         bed.down(home)
 
 
-def test_nothing_is_evicted_where_nothing_fits(product: ControlPlane) -> None:
-    stage = thrash.full(product)
-    found = stage.play(thrash.OURS, seconds=thrash.INTERVAL_SECONDS + 1)
+@pytest.fixture(scope="module")
+def without_room(product: ControlPlane) -> thrash.Stage:
+    return thrash.full(product)
+
+
+def test_nothing_is_evicted_where_nothing_fits(product: ControlPlane, without_room: thrash.Stage) -> None:
+    found = without_room.play(thrash.OURS, seconds=thrash.INTERVAL_SECONDS + 1)
     assert (found.pods, found.evictions) == (thrash.REPLICAS, 0)
     refused = figures.measured(product, "spotshift_refusals_total", plane.DESCHEDULER)
     assert sum(refused.values()) >= thrash.REPLICAS, "somebody led, looked at each and left it where it was"
@@ -108,9 +112,9 @@ def test_smoke(module: object, tmp_path: Path, control_plane_binaries: Binaries)
 
 @pytest.mark.campaign
 @pytest.mark.timeout(1500)  # the first run on a machine compiles it
-def test_the_peer_acts_where_ours_does_not(product: ControlPlane) -> None:
+def test_the_peer_acts_where_ours_does_not(product: ControlPlane, without_room: thrash.Stage) -> None:
     peer.ensure()
-    found = thrash.full(product).play(thrash.PEER, seconds=2 * thrash.INTERVAL_SECONDS)
+    found = without_room.play(thrash.PEER, seconds=2 * thrash.INTERVAL_SECONDS)
     assert found.evictions > 0, "it was started, and may evict"
     measured = peer.measure(product)
     assert all(measured[name] > 0 for name in ("first cycle seconds", "cycle ms", "MiB resident"))
