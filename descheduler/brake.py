@@ -3,6 +3,7 @@
 `kubectl annotate configmap spotshift-settings -n spotshift-system scheduler.alpha.kubernetes.io/emergency-stop=true`
 stops every new side effect; moves that are past their eviction run to their end, the others are called off. Until the
 ConfigMap was looked for once, nobody knows whether it is set: nothing new is begun, and nothing is called off either.
+What it said holds on when it is deleted: somebody who replaces it has not said that all is well.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ UNKNOWN: Final = "the emergency stop is not known yet"
 
 
 class Brake:
-    """Follows one ConfigMap. One that does not exist stops nothing."""
+    """Follows one ConfigMap. One that never existed stops nothing."""
 
     def __init__(
         self,
@@ -51,6 +52,7 @@ class Brake:
         self._key = key
         self._wake = wake
         self._needed = needed
+        self._last: PartialObjectMetadata | None = None
         self._reflector = Reflector(source, self._changed, runtime=runtime, streaming=False, on_sync=wake)
 
     def start(self) -> None:
@@ -71,9 +73,12 @@ class Brake:
 
     def said(self) -> str:
         """Where somebody says stop, as far as is known: a reason to call off what has begun. Empty: nobody does."""
-        found = self._reflector.store.get(self._name)
-        said = found.metadata.annotations.get(self._key(), "") if found is not None else ""
-        return f"emergency stop: {self._key()} on {self._where}" if said not in {"", "false"} else ""
+        said = self._last.metadata.annotations.get(self._key(), "") if self._last is not None else ""
+        if said in {"", "false"}:
+            return ""
+        gone = "" if self._reflector.store.get(self._name) is not None else ", which is gone; it ends with a new one"
+        return f"emergency stop: {self._key()} on {self._where}{gone}"
 
-    def _changed(self, _: Delta[PartialObjectMetadata]) -> None:
+    def _changed(self, delta: Delta[PartialObjectMetadata]) -> None:
+        self._last = delta.object
         self._wake()

@@ -161,6 +161,8 @@ def _leaf(info: inspect.Type, plain: object, path: str, mistakes: list[Mistake])
     return value
 
 
+LONGEST_NUMBER: Final = 30
+"""Digits: more than any bound has."""
 _PYTHON: Final[Mapping[type[inspect.Type], type]] = {inspect.BoolType: bool, inspect.StrType: str}
 
 
@@ -176,12 +178,16 @@ def _hint(info: inspect.Type, plain: object) -> str:
         return did_you_mean(plain, [member.value for member in info.cls])
     if isinstance(info, inspect.TimeDeltaType) and isinstance(plain, int | float):
         return "add a unit"
-    numeric = isinstance(info, inspect.IntType | inspect.FloatType) and isinstance(plain, str)
-    return "remove the quotes" if numeric and _is_number(str(plain)) else ""
+    if isinstance(info, inspect.IntType | inspect.FloatType) and isinstance(plain, str):
+        return "remove the quotes" if _in_bounds(info, _number(plain)) else ""
+    return ""
 
 
-def _is_number(text: str) -> bool:
-    return text.replace(".", "", 1).isdigit()
+def _number(text: str) -> int | float | None:
+    """What a text says without its quotes. A number that is too long to be read comes as text as well."""
+    if not text.replace(".", "", 1).isdecimal() or not text.isascii():
+        return None
+    return float(text) if "." in text else int(text[:LONGEST_NUMBER])
 
 
 def accepted_by(info: inspect.Type) -> str:

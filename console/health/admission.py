@@ -12,11 +12,12 @@ from cluster import errors
 from cluster.client import Client
 from cluster.meta import ObjectMeta, Part
 from cluster.objects import PartialObjectMetadata
-from cluster.resources import MUTATINGWEBHOOKCONFIGURATIONS, PODS
+from cluster.resources import MUTATINGWEBHOOKCONFIGURATIONS, NAMESPACES, PODS
 from console.health.finding import Finding, Level
 from console.installation import InForce
 from policy import keys, names
 from policy.settings import Mode
+from policy.values import Rescheduling
 
 CHECK: Final = "webhook"
 
@@ -67,6 +68,10 @@ def _tried(client: Client, namespace: str, in_force: InForce, system: str) -> Fi
     if settings.mode is Mode.OBSERVE or namespace in settings.excluded_namespaces or namespace == system:
         text = f"cannot be seen: in namespace {namespace}, in mode {settings.mode}, pods are left as they are"
         return Finding(CHECK, Level.UNKNOWN, text, "use -n with a namespace that is not excluded")
+    said = _opted(client, namespace, settings.label_prefix)
+    if said not in {"", Rescheduling.ENABLED.value}:
+        text = f"cannot be seen: namespace {namespace} says rescheduling={said}, so pods are left as they are"
+        return Finding(CHECK, Level.UNKNOWN, text, "use -n with a namespace that says nothing of the kind")
     if in_force.guessed:
         text = (
             f"cannot be seen: a pod in namespace {namespace} gets no label, but the settings in force are not known"
@@ -74,6 +79,16 @@ def _tried(client: Client, namespace: str, in_force: InForce, system: str) -> Fi
         return Finding(CHECK, Level.UNKNOWN, text, "mend the settings, then ask again")
     text = f"gives no answer: a pod in namespace {namespace} would be created without its label"
     return Finding(CHECK, Level.FAILED, text, _advice(system))
+
+
+def _opted(client: Client, namespace: str, prefix: str) -> str:
+    """What the namespace says of moving; empty if nothing, or if nobody may look."""
+    try:
+        found = client.get(NAMESPACES, namespace, type=PartialObjectMetadata).metadata
+    except errors.ApiError:
+        return ""
+    key = keys.under(prefix).rescheduling
+    return found.annotations.get(key) or found.labels.get(key, "")
 
 
 def _pod() -> dict[str, Any]:

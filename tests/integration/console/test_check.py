@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from console import installation
+from policy import keys
 from testbed import install, kubelet, process
 from testbed.api import Api
 from testbed.bed import ControlPlane
@@ -132,6 +133,17 @@ def test_a_webhook_that_gives_no_answer(plugin: Plugin, running: ControlPlane, k
     finally:
         for pod in pods:
             install.start(running, pod)
+
+
+def test_a_namespace_that_opted_out_says_nothing_of_the_webhook(plugin: Plugin, kube: Api) -> None:
+    key = keys.under().rescheduling
+    kube.patch("namespaces", "default", {"metadata": {"annotations": {key: "disabled"}}})
+    try:
+        seen = "cannot be seen: namespace default says rescheduling=disabled, so pods are left as they are"
+        found = eventually(lambda: results(plugin), until=lambda it: seen in it[2], what="the namespace named")
+        assert found[1]["webhook"] == {"unknown"}
+    finally:
+        kube.patch("namespaces", "default", {"metadata": {"annotations": {key: None}}})
 
 
 def test_a_bundle_that_does_not_fit(plugin: Plugin, kube: Api) -> None:

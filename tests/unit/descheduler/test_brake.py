@@ -1,5 +1,6 @@
 """The emergency stop on an API server that answers when it wants to: what is not known holds everything back."""
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,12 +37,15 @@ class Server:
 
     def __init__(self, api: FakeApi, first: Answer) -> None:
         self._first = first
+        self.events: bytes | None = None
+        """Of the first watch; None: it is silent."""
         self.go = threading.Event()
         api.script = self._answer
 
     def _answer(self, seen: Seen) -> Answer:
         if "watch" in seen.query:
-            return Answer(body=b"", hold=True)
+            told, self.events = self.events, None
+            return Answer(body=told or b"", hold=True)
         assert self.go.wait(20)
         return self._first
 
@@ -86,6 +90,28 @@ def test_nothing_may_begin_before_the_stop_was_looked_for(first: Answer, said: s
         until(lambda: brake.why() == said, "the answer")
         until(lambda: brake.problem() is None, "readiness")
         assert woken.wait(20), "whoever waits is told"
+        assert brake.said() == said
+
+
+def event(kind: str, version: int, annotations: dict[str, str], *, uid: str = "u") -> bytes:
+    meta = {"name": "settings", "namespace": "system", "uid": uid, "resourceVersion": str(version)}
+    return json.dumps({"type": kind, "object": {"metadata": {**meta, "annotations": annotations}}}).encode() + b"\n"
+
+
+DELETED = event("DELETED", 6, {STOP: "true"})
+REPLACED = {
+    "deleted": (DELETED, f"{SAID}, which is gone; it ends with a new one"),
+    "made anew without it": (DELETED + event("ADDED", 7, {}, uid="v"), ""),
+    "made anew with it": (DELETED + event("ADDED", 7, {STOP: "true"}, uid="v"), SAID),
+}
+
+
+@pytest.mark.parametrize(("told", "said"), REPLACED.values(), ids=REPLACED.keys())
+def test_a_stop_that_was_set_holds_when_its_configmap_goes(told: bytes, said: str) -> None:
+    with braked(listed({STOP: "true"})) as (brake, server, _):
+        server.events = told
+        server.go.set()
+        until(lambda: brake.problem() is None and brake.why() == said, f"{said!r}")
         assert brake.said() == said
 
 
