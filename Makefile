@@ -119,6 +119,7 @@ docs: $(READY)  ## Write the generated pages of docs/ anew.
 	$(PY) -m policy --into README.md
 	$(PY) -m telemetry docs
 	$(PY) -m descheduler.reasons_doc > docs/reasons.md
+	$(PY) -m bench.report.quoted
 
 manifests: binaries  ## Write what `kubectl apply -k` would install as one file, dist/install.yaml (OVERLAY=).
 	@mkdir -p dist

@@ -1,6 +1,5 @@
 """The documents hold together: links lead somewhere, both languages say the same, and nothing is left out."""
 
-import json
 import re
 from enum import StrEnum
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from bench.report import quoted
 from descheduler.fit import FitCode
 from descheduler.reasons import Code
 from policy import settings_doc
@@ -100,48 +100,24 @@ def test_a_page_without_marks_is_refused() -> None:
         settings_doc.renewed("# a page\n")
 
 
-def figures() -> dict[str, tuple[str, ...]]:
-    """Figures that the README quotes, as the results of our own runs have them."""
-    plan = next(iter(json.loads((ROOT / "bench" / "results" / "plan.json").read_text()).values()))
-    webhook = (ROOT / "bench" / "results" / "webhook.md").read_text()
-
-    def rate(name: str) -> str:
-        found = re.search(rf"^\| {re.escape(name)} \| 16 \| (\d+) ", webhook, re.MULTILINE)
-        assert found is not None
-        return f"{int(found[1]):,}"
-
-    def added(name: str) -> str:
-        """To the p99 of a creation."""
-        second = webhook.partition("| added p99 ms per pod |")[2]
-        found = re.search(rf"^\| {re.escape(name)} \|(?: [^|]+ \|){{3}} ([\d.]+) ", second, re.MULTILINE)
-        assert found is not None
-        return f"{float(found[1]):.1f}"
-
-    played = json.loads((ROOT / "bench" / "results" / "quality.json").read_text())
-
-    def over_fewest(variant: str) -> float:
-        mine = [it for it in played if it["variant"] == variant]
-        return float(sum(it["evictions"] for it in mine) / sum(it["fewest"] for it in mine))
-
-    return {
-        "a pass": (f"{plan['steady plan ms']:.1f} ms", f"{plan['MiB resident']:.0f} MiB"),
-        "a pass of the other": (f"{plan['peer cycle ms']:.0f} ms", f"{plan['peer MiB resident']:.0f} MiB"),
-        "answers": (
-            rate("spotshift"),
-            f"lean Go {rate('lean Go')}",
-            f"controller-runtime {rate('controller-runtime')}",
-        ),
-        "answers to new pods": (rate("spotshift, every pod new"),),
-        "added to a creation": (f"{added('spotshift')} ms", f"lean Go {added('lean Go')} ms"),
-        "moves": (f"{over_fewest('guided'):.2f}", f"{over_fewest('sigs descheduler'):.1f}"),
-    }
+QUOTING = [it for it in quoted.documents() if quoted.MARK.search(it.read_text())]
 
 
-@pytest.mark.parametrize("path", [ENGLISH, CHINESE], ids=named)
-@pytest.mark.parametrize("what", figures())
-def test_figures_are_those_of_the_results(path: Path, what: str) -> None:
+@pytest.mark.parametrize("path", QUOTING, ids=named)
+def test_figures_are_those_of_the_results(path: Path) -> None:
     text = path.read_text()
-    assert [it for it in figures()[what] if it not in text] == []
+    assert quoted.renewed(text, quoted.figures()) == text, "run `make docs`"
+
+
+def test_both_readmes_quote_the_same() -> None:
+    english, chinese = ([it["name"] for it in quoted.MARK.finditer(at.read_text())] for at in (ENGLISH, CHINESE))
+    assert english == chinese
+    assert len(english) > 10
+
+
+def test_a_figure_that_nobody_measures_is_an_error() -> None:
+    with pytest.raises(KeyError, match="nobody"):
+        quoted.renewed("<!-- =nobody.knows -->1<!-- / -->", {"plan.small.pass": "1 ms"})
 
 
 # ---- operations
