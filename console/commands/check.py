@@ -24,6 +24,10 @@ def run(session: Session) -> Ending:
 def _findings(session: Session) -> Iterator[Finding]:
     """The most basic first."""
     client, system = session.door.client, session.options.system_namespace
+    nothing = parts.absent(client, system)
+    if nothing is not None:
+        yield nothing
+        return
     yield parts.definition(client)
     yield parts.policies(client)
     yield from parts.processes(client, system)

@@ -10,7 +10,7 @@ from cluster import errors
 from cluster.client import Client
 from cluster.meta import Condition, ObjectMeta, Part
 from cluster.objects import PartialObjectMetadata
-from cluster.resources import CRDS, DEPLOYMENTS, PODMIGRATIONS, VALIDATINGADMISSIONPOLICIES
+from cluster.resources import CRDS, DEPLOYMENTS, PODMIGRATIONS, VALIDATINGADMISSIONPOLICIES, Resource
 from console import ages, installation
 from console.health.finding import APPLY, Finding, Level
 from console.installation import InForce, Leader
@@ -26,6 +26,7 @@ POLICIES: Final = (
     "spotshift-descheduler-scale",
 )
 """What users and the descheduler itself are held to."""
+PROCESSES: Final = (names.DESCHEDULER, names.WEBHOOK, names.CERTS)
 PATIENCE: Final = 3
 """Intervals without a pass until something must be wrong."""
 
@@ -67,6 +68,28 @@ def definition(client: Client) -> Finding:
     return Finding("definition", Level.FAILED, f"{CRD} is not established: {told or 'not yet'}", APPLY)
 
 
+def absent(client: Client, namespace: str) -> Finding | None:
+    """That nothing of it is there, which says more than a failure of every part."""
+    try:
+        there = _is_there(client, CRDS, CRD, None) or any(
+            _is_there(client, DEPLOYMENTS, name, namespace) for name in PROCESSES
+        )
+    except errors.Forbidden:
+        return None
+    if there:
+        return None
+    text = f"not installed: there is no CustomResourceDefinition {CRD}, and no Deployment of ours in {namespace}"
+    return Finding("installation", Level.FAILED, text, APPLY)
+
+
+def _is_there(client: Client, kind: Resource, name: str, namespace: str | None) -> bool:
+    try:
+        client.get(kind, name, namespace=namespace, type=PartialObjectMetadata)
+    except errors.NotFound:
+        return False
+    return True
+
+
 def policies(client: Client) -> Finding:
     """The fences."""
     try:
@@ -84,7 +107,7 @@ def policies(client: Client) -> Finding:
 
 def processes(client: Client, namespace: str) -> Iterator[Finding]:
     """The three Deployments. certs may be replaced by cert-manager, so that its absence is no failure."""
-    for name in (names.DESCHEDULER, names.WEBHOOK, names.CERTS):
+    for name in PROCESSES:
         try:
             found = client.get(DEPLOYMENTS, name, namespace=namespace, type=_Deployment)
         except errors.NotFound:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -98,8 +98,13 @@ def sentence(migration: PodMigration) -> str:
     if told["phase"] != "Completed":
         return f"{told['phase']} at {told['step'] or 'its beginning'}: {told['message'] or 'no reason is given'}"
     where = f"{told['replacement'] or 'the replacement'} is Ready on {told['landed'] or 'a node'}"
-    aim = ", as planned" if told["onTarget"] else f", not on {told['to']}" if told["to"] else ""
-    return f"Completed after {took(migration)}: {where}{aim}"
+    return f"Completed after {took(migration)}: {where}{_aim(told)}"
+
+
+def _aim(told: Mapping[str, Any]) -> str:
+    if not told["to"] or told["to"] == told["landed"]:
+        return ", as planned" if told["onTarget"] else ""
+    return f", as planned for a sibling, which gets {told['to']}" if told["onTarget"] else f", not on {told['to']}"
 
 
 def _target(migration: PodMigration) -> str:

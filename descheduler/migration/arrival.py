@@ -109,8 +109,15 @@ def _where(migration: PodMigration) -> str:
     landed = migration.status.replacement
     if landed is None:
         return "moved"
-    on = "as planned" if migration.status.on_target else "the scheduler's own choice"
-    return f"{landed.name} is Ready on {landed.node}, {on}"
+    return f"{landed.name} is Ready on {landed.node}, {_by_whom(migration, landed.node)}"
+
+
+def _by_whom(migration: PodMigration, node: str) -> str:
+    if not migration.status.on_target:
+        return "the scheduler's own choice"
+    resolved = migration.status.resolved
+    target = resolved.target_node if resolved is not None else ""
+    return "as planned" if target in {"", node} else f"as planned for a sibling, which gets {target}"
 
 
 def _satisfied(world: World) -> bool:

@@ -36,6 +36,33 @@ def test_the_leader(holder: str, lasts: int, age: float, level: Level, text: str
     assert (first.level, first.text) == (level, text)
 
 
+PRESENT = {
+    "nothing": ((), True),
+    "the definition": (("customresourcedefinitions",), False),
+    "one process": (("spotshift-certs",), False),
+}
+
+
+@pytest.mark.parametrize(("there", "absent"), PRESENT.values(), ids=PRESENT.keys())
+def test_whether_anything_is_installed(there: tuple[str, ...], absent: bool) -> None:
+    with fake_api.running() as api:
+        api.script = lambda seen: (
+            Answer(body={"metadata": {"name": "x"}})
+            if any(it in seen.path for it in there)
+            else status(404, "NotFound")
+        )
+        found = parts.absent(api.client(rate_limit=None), SYSTEM)
+    assert (found is not None) is absent
+    if found is not None:
+        assert found.text.startswith("not installed: ")
+
+
+def test_who_may_not_look_is_not_told_that_nothing_is_installed() -> None:
+    with fake_api.running() as api:
+        api.script = lambda _: status(403, "Forbidden")
+        assert parts.absent(api.client(rate_limit=None), SYSTEM) is None
+
+
 def test_settings_that_are_gone_are_not_called_valid() -> None:
     with fake_api.running() as api:
         api.script = lambda _: status(404, "NotFound")

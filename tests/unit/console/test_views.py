@@ -180,6 +180,10 @@ SENTENCES = {
         move("m", phase="Completed", onTarget=True, replacement={"name": "web-1", "node": "b"}),
         "Completed after 7s: web-1 is Ready on b, as planned",
     ),
+    "where a sibling was to go": (
+        move("m", phase="Completed", onTarget=True, replacement={"name": "web-1", "node": "c"}),
+        "Completed after 7s: web-1 is Ready on c, as planned for a sibling, which gets b",
+    ),
     "elsewhere": (
         move("m", phase="Completed", onTarget=False, replacement={"name": "web-1", "node": "c"}),
         "Completed after 7s: web-1 is Ready on c, not on b",

@@ -140,6 +140,20 @@ def test_a_trade_is_as_planned_for_both_and_outlives_the_first() -> None:
     assert act(state, "m2")["onTarget"] is True
 
 
+SAID = {
+    "its own target": ("b", True, "as planned"),
+    "that of a sibling": ("c", True, "as planned for a sibling, which gets b"),
+    "another": ("d", False, "the scheduler's own choice"),
+}
+
+
+@pytest.mark.parametrize(("node", "on_target", "said"), SAID.values(), ids=SAID.keys())
+def test_a_move_says_who_chose_where_it_ended(node: str, on_target: bool, said: str) -> None:
+    status = {"step": "Settle", "onTarget": on_target, "replacement": {"name": "n1", "uid": "u", "node": node}}
+    move = build.merged({"kind": "PodMigration", **plain(Move("m1", "b").made())}, {"status": status})
+    assert act(build.state(build.decode(move)), "m1")["message"] == f"n1 is Ready on {node}, {said}"
+
+
 def test_a_claim_that_is_given_up_takes_its_trade_back() -> None:
     """The replacement was deleted before it was Ready; the next one is on the planned target."""
     trade = {"replacement": {"name": "n1", "uid": "gone", "node": "c"}}
