@@ -100,7 +100,8 @@ def settings(client: Client, namespace: str, file: Path | None = None) -> InForc
     try:
         found = client.get(CONFIGMAPS, names.SETTINGS, namespace=namespace, type=ConfigMap)
     except errors.NotFound:
-        return InForce(Settings(), f"the defaults, for there is no {where}", absent=where)
+        kept = "programs that run keep those that they read last"
+        return InForce(Settings(), f"shown by the defaults, for there is no {where}; {kept}", absent=where)
     except errors.Forbidden as denied:
         return InForce(Settings(), "the defaults", unknown=f"{where} cannot be read: {denied.message}")
     text = found.data.get(names.SETTINGS_KEY, "")
