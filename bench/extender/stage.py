@@ -21,7 +21,7 @@ import psutil
 import urllib3
 import yaml
 
-from testbed import objects, ports, process, scheduling
+from testbed import definitions, objects, ports, process, scheduling
 from testbed.api import Api, ApiError, Object
 from testbed.bed import ControlPlane
 from testbed.pki import Pair
@@ -132,7 +132,7 @@ def replica_set(name: str, *, replicas: int, scheduler_name: str, **options: Any
 def define_moves(bed: ControlPlane) -> None:
     """The definition of PodMigrations, without which no move can be open."""
     bed.kubectl("apply", "-f", str(MANIFESTS / "base" / "migrations" / "podmigrations.yaml"))
-    bed.kubectl("wait", "--for=condition=Established", "crd/podmigrations.spotshift.dev", "--timeout=60s")
+    definitions.established(bed.api(), "podmigrations.spotshift.dev")
 
 
 def open_move(kube: Api, namespace: str, pod: Object, target: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policy import keys
-from testbed import access, objects
+from testbed import access, definitions, objects
 from testbed.api import Api, ApiError, connect
 from testbed.bed import ControlPlane
 from testbed.pytest_plugin import Nodes
@@ -25,7 +25,7 @@ def fenced(cluster: ControlPlane) -> ControlPlane:
     for part in ("namespace.yaml", "descheduler/rbac.yaml"):
         cluster.kubectl("apply", "-f", str(MANIFESTS / part))
     cluster.kubectl("apply", "-k", str(MANIFESTS / "migrations"))
-    cluster.kubectl("wait", "--for=condition=Established", "crd/podmigrations.spotshift.dev", "--timeout=30s")
+    definitions.established(cluster.api(), "podmigrations.spotshift.dev")
     for part in ("rbac.yaml", "policy.yaml"):
         cluster.kubectl("apply", "-f", str(RECREATE / part))
     return cluster

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from console import door
-from testbed import access, audit, objects, rights
+from testbed import access, audit, definitions, objects, rights
 from testbed.api import Api, ApiError, connect
 from testbed.bed import ControlPlane
 from testbed.install import MANIFESTS
@@ -71,7 +71,7 @@ def test_writes_are_refused(account: Api, subtests: pytest.Subtests) -> None:
 def test_the_dashboard_needs_its_rights_and_no_others(cluster: ControlPlane, tmp_path: Path) -> None:
     cluster.kubectl("apply", "-f", str(MANIFESTS / "namespace.yaml"))
     cluster.kubectl("apply", "-k", str(MANIFESTS / "migrations"))
-    cluster.kubectl("wait", "--for=condition=Established", "crd/podmigrations.spotshift.dev", "--timeout=30s")
+    definitions.established(cluster.api(), "podmigrations.spotshift.dev")
     rbac = COMPONENTS / "console" / "rbac.yaml"
     cluster.kubectl("apply", "-f", str(rbac))
     name = "spotshift-console"

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 import yaml
 
 from policy import keys
-from testbed import access, objects
+from testbed import access, definitions, objects
 from testbed.api import Api, ApiError, Object
 from testbed.bed import ControlPlane
 from testbed.proxy import FaultProxy
@@ -50,7 +50,7 @@ class Process:
         for part in ("namespace.yaml", "descheduler/rbac.yaml", "webhook/settings.yaml"):
             self.bed.kubectl("apply", "-f", str(base / part))
         self.bed.kubectl("apply", "-k", str(base / "migrations"))
-        self.bed.kubectl("wait", "--for=condition=Established", "crd/podmigrations.spotshift.dev", "--timeout=30s")
+        definitions.established(self.bed.api(), "podmigrations.spotshift.dev")
         for part in ("rbac.yaml", "policy.yaml"):
             self.bed.kubectl("apply", "-f", str(ROOT / "manifests" / "components" / "recreate" / part))
         (self.folder / "settings.yaml").write_text(yaml.safe_dump(dict(SETTINGS)))

@@ -18,11 +18,11 @@ import psutil
 import yaml
 
 from policy import settings_load
-from testbed import access, bed, install, pki, ports, process
+from testbed import access, bed, definitions, install, pki, ports, process
 from testbed.api import Api, ApiError, Object
 from testbed.bed import ControlPlane
 from testbed.proxy import FaultProxy
-from testbed.waiting import eventually
+from testbed.waiting import eventually, patient
 
 SYSTEM: Final = "spotshift-system"
 ACCOUNT: Final = "spotshift-descheduler"
@@ -134,7 +134,7 @@ class Product:
         assert member.process is not None
         began = time.monotonic()
         member.process.terminate()
-        member.process.wait(20)
+        member.process.wait(patient(20))
         member.process = None
         return time.monotonic() - began
 
@@ -181,7 +181,7 @@ def apply_manifests(running: ControlPlane) -> None:
     for part in ("namespace.yaml", "descheduler/rbac.yaml", "webhook/settings.yaml"):
         running.kubectl("apply", "-f", str(base / part))
     running.kubectl("apply", "-k", str(base / "migrations"))
-    running.kubectl("wait", "--for=condition=Established", "crd/podmigrations.spotshift.dev", "--timeout=60s")
+    definitions.established(running.api(), "podmigrations.spotshift.dev")
     for part in ("rbac.yaml", "policy.yaml"):
         running.kubectl("apply", "-f", str(base.parent / "components" / "recreate" / part))
 
