@@ -22,7 +22,7 @@ from testbed import access, bed, definitions, install, pki, ports, process
 from testbed.api import Api, ApiError, Object
 from testbed.bed import ControlPlane
 from testbed.proxy import FaultProxy
-from testbed.waiting import eventually, patient
+from testbed.waiting import eventually
 
 SYSTEM: Final = "spotshift-system"
 ACCOUNT: Final = "spotshift-descheduler"
@@ -134,7 +134,7 @@ class Product:
         assert member.process is not None
         began = time.monotonic()
         member.process.terminate()
-        member.process.wait(patient(20))
+        member.process.wait(20)
         member.process = None
         return time.monotonic() - began
 
