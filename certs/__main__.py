@@ -5,9 +5,7 @@ Exit codes: 0 fine, 1 something is wrong or did not come in time, 2 the command 
 
 import argparse
 import os
-import queue
 import random
-import signal
 import sys
 import time
 from datetime import UTC, datetime
@@ -22,6 +20,7 @@ from cluster import auth, errors
 from cluster.client import Client
 from cluster.reflector import Reflector
 from cluster.runtime import Runtime
+from cluster.stopping import StopRequest
 from policy import durations
 from telemetry import logs, probes
 from telemetry.catalogue import Log
@@ -97,9 +96,7 @@ def _print_step(done: reconcile.Pass) -> None:
 
 def _run(client: Client, chosen: argparse.Namespace, settings: Settings, meter: Meter) -> int:
     began = time.monotonic()
-    asked: queue.SimpleQueue[str] = queue.SimpleQueue()  # its put is safe in a signal handler
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda received, _: asked.put(signal.Signals(received).name))
+    asked = StopRequest()
     sink = logs.stream_sink(sys.stdout, chosen.log_format)
     log = logs.Logger(sink, now=_wall, strict=False).bind(component="certs")
     log.emit(Log.STARTING, version=_version(), settings=settings.flat())
@@ -129,7 +126,7 @@ def _run(client: Client, chosen: argparse.Namespace, settings: Settings, meter: 
     for reflector in reflectors:
         reflector.start()
     loop.start()
-    log.emit(Log.STOPPING, signal=asked.get())
+    log.emit(Log.STOPPING, signal=asked.wait())
     # Tell everybody first, then wait: their threads are daemons, and a pass that is cut short is healed by the next.
     loop.stop(0)
     for reflector in reflectors:

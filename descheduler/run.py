@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import queue
 import random
 import secrets
-import signal
 import socket
 import sys
 import time
@@ -28,6 +26,7 @@ from cluster.live_settings import LiveSettings
 from cluster.objects import PodMigration
 from cluster.resources import PODMIGRATIONS
 from cluster.runtime import Runtime
+from cluster.stopping import StopRequest
 from cluster.term import Callbacks, ClusterLease, Term
 from descheduler import last_pass, publish, sync
 from descheduler.brake import Brake
@@ -244,9 +243,7 @@ class Descheduler:
 def run(options: argparse.Namespace) -> int:
     """Run until SIGTERM."""
     began = time.monotonic()
-    asked: queue.SimpleQueue[str] = queue.SimpleQueue()  # its put is safe in a signal handler
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda received, _: asked.put(signal.Signals(received).name))
+    asked = StopRequest()
     level = logs.LEVELS[options.log_level]
     log = logs.Logger(logs.stream_sink(sys.stdout, options.log_format), now=_wall, strict=False, level=level)
     log = log.bind(component="descheduler")
@@ -269,7 +266,7 @@ def run(options: argparse.Namespace) -> int:
     server.start()
     log.emit(Log.LISTENING, address=server.shown)
     process.start()
-    log.emit(Log.STOPPING, signal=asked.get())
+    log.emit(Log.STOPPING, signal=asked.wait())
     process.stop()
     server.stop()
     log.emit(Log.STOPPED, seconds=round(time.monotonic() - began, 3))
