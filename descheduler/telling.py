@@ -137,7 +137,7 @@ class Teller:
         self.shared({})
 
     def failed(self, error: Exception) -> None:
-        """A defect of ours kept a planned move from being written down."""
+        """A defect of ours kept a move from being written down, or from being taken a step further."""
         self._log.emit(Log.INTERNAL_ERROR, error=error, traceback=error)
         self._meter.inc(Metric.INTERNAL_ERRORS)
 

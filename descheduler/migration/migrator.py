@@ -34,7 +34,7 @@ LOOK_AGAIN: Final = timedelta(milliseconds=500)
 RANKS: Final = {"": Rank.TAKE_UP, "Mark": Rank.MARK, "Evict": Rank.MARK, "AwaitAvailable": Rank.MARK}
 """By step: the nearer to the eviction, the sooner."""
 SLOW_DOWN: Final = timedelta(seconds=5)
-"""After a request that failed for reasons of the connection, if even writing that down fails."""
+"""After a request that failed for reasons of the connection, if even writing that down fails, and after a defect."""
 
 
 class Judge(Protocol):
@@ -47,6 +47,7 @@ class Listener(Protocol):
     """Who tells people and counts."""
 
     def performed(self, migration: PodMigration, action: Action, outcome: Outcome, now: datetime) -> None: ...
+    def failed(self, error: Exception) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +101,26 @@ class Migrator:
     def turn(self, state: ClusterState, now: datetime) -> datetime | None:
         """Take in what came back, start what is due; when to come again if nothing happens."""
         while not self._reports.empty():
-            self._take(self._reports.get(), state, now)
+            report = self._reports.get()
+            try:
+                self._take(report, state, now)
+            except Exception as error:  # noqa: BLE001 - see _set_apart
+                self._set_apart(report.key, error, now)
         self._rest = {key: until for key, until in self._rest.items() if until > now}
-        again: datetime | None = None
-        for key, migration in list(state.migrations.items()):
-            due = self._advance(key, migration, state, now)
-            if due is not None and (again is None or due < again):
-                again = due
-        return again
+        due = (self._next_look(key, migration, state, now) for key, migration in list(state.migrations.items()))
+        return min((at for at in due if at is not None), default=None)
+
+    def _next_look(self, key: Key, migration: PodMigration, state: ClusterState, now: datetime) -> datetime | None:
+        try:
+            return self._advance(key, migration, state, now)
+        except Exception as error:  # noqa: BLE001 - see _set_apart
+            return self._set_apart(key, error, now)
+
+    def _set_apart(self, key: Key, error: Exception, now: datetime) -> datetime:
+        """A defect that shows with one migration, which anybody may have written, must not hold up all others."""
+        self._listener.failed(error)
+        self._rest[key] = now + SLOW_DOWN
+        return self._rest[key]
 
     def _advance(self, key: Key, migration: PodMigration, state: ClusterState, now: datetime) -> datetime | None:
         if key in self._under_way or machine.is_over(migration):

@@ -116,6 +116,9 @@ class Moves(Line):
     def performed(self, *_: Any) -> None:
         """Nobody is told."""
 
+    def failed(self, error: Exception) -> None:
+        raise error
+
     def turn(self, seconds: float = 0.0) -> None:
         self.migrator.turn(self.state, NOW + timedelta(seconds=seconds))
 
