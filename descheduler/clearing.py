@@ -30,7 +30,7 @@ from descheduler import removal
 from descheduler.migration.outcomes import MANAGER
 from descheduler.requests import Request
 from descheduler.run import CONFIG_MAP, LEASE
-from descheduler.upkeep import ClusterWrites
+from descheduler.writes import ClusterWrites
 from policy import keys
 from policy.settings import Settings
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from cluster.resources import DEPLOYMENTS, NODES, PDBS, PODMIGRATIONS, PODS, REPLICASETS, STATEFULSETS, Resource
-from descheduler.migration import surge, temporary_budget
+from descheduler.migration import surge_turn, temporary_budget
 from descheduler.migration.outcomes import MANAGER
 from descheduler.requests import Request, Verb
 from policy import keys as vocabulary
@@ -83,7 +83,7 @@ def _uncordoned(node: Object, keys: Keys) -> dict[str, Any]:
 
 def _is_our_cost(meta: Object) -> bool:
     """The least there is, and written by us: a user may have had the same idea."""
-    if (meta.get("annotations") or {}).get(POD_DELETION_COST) != str(surge.LOWEST):
+    if (meta.get("annotations") or {}).get(POD_DELETION_COST) != str(surge_turn.LOWEST):
         return False
     return any(_wrote_cost(entry) for entry in meta.get("managedFields") or ())
 

@@ -41,8 +41,9 @@ from descheduler.migration.outcomes import MANAGER, REQUEST_SECONDS
 from descheduler.proposal import Move
 from descheduler.sync import Live
 from descheduler.telling import Teller
-from descheduler.upkeep import ClusterWrites, Surroundings, Upkeep
+from descheduler.upkeep import Surroundings, Upkeep
 from descheduler.usage_sources import MetricsApi, Sources
+from descheduler.writes import ClusterWrites
 from policy import convert, keys, names
 from policy.mistakes import InvalidSettings
 from policy.settings import Settings

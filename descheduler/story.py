@@ -12,7 +12,7 @@ from typing import Final
 
 from cluster.objects import PodMigration
 from descheduler import memory
-from descheduler.migration import recreate, surge
+from descheduler.migration import recreate, surge_turn
 from descheduler.migration.actions import Action, Adopt, CreateCopy, Evict, MarkPod, Release, Scale, Write
 from descheduler.migration.endings import time_of
 from descheduler.migration.machine import ENDED, Failure
@@ -202,7 +202,9 @@ def _takes_marks_off(migration: PodMigration, action: MarkPod) -> bool:
 def _is_reversed(before: PodMigration, message: str) -> bool:
     """Whether a way back was gone to its end: what was given up on it, or went with its namespace, was not."""
     status, intent = before.status, before.status.intent or {}
-    return status.step in {surge.BACK, recreate.REMOVE} and not intent.get("left") and message == intent.get("why")
+    return (
+        status.step in {surge_turn.BACK, recreate.REMOVE} and not intent.get("left") and message == intent.get("why")
+    )
 
 
 def _source(migration: PodMigration) -> str | None:

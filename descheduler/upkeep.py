@@ -15,16 +15,12 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from cluster import errors
-from cluster.client import Client
-from cluster.objects import Node, PodDisruptionBudget
-from cluster.resources import NODES, PDBS, PODS
-from cluster.store import is_newer
-from descheduler import interruption, leaving, maintenance, marks
+from cluster.resources import NODES, PODS
+from descheduler import interruption, leaving, maintenance, marks, writes
 from descheduler.guards import Context
 from descheduler.leaving import Departure
 from descheduler.maintenance import Progress
 from descheduler.migration import temporary_budget
-from descheduler.migration.outcomes import MANAGER, REQUEST_SECONDS
 from descheduler.notices import Notices
 from descheduler.plan import Plan
 from descheduler.requests import Request, Said, Verb
@@ -48,8 +44,6 @@ AFTER_ERROR: Final = timedelta(seconds=5)
 BETWEEN_WRITES: Final = timedelta(seconds=1)
 """Between two writes of the same object that succeeded: words about progress need not come faster."""
 
-TYPES: Final[dict[str, type[Any]]] = {NODES.plural: Node, PDBS.plural: PodDisruptionBudget}
-"""What is read from the answer."""
 ObjectKey = tuple[str, str, str]
 
 
@@ -176,14 +170,14 @@ class Upkeep:
             case None if answer.sent:
                 self._spoken[request.key] = now + BETWEEN_WRITES
                 if answer.item is not None and answer.term == self._term:
-                    adopt(answer.item, state)
+                    writes.adopt(answer.item, state)
                 self._tell(request)
             case None:
                 pass
             case errors.Conflict() | errors.NotFound() as changed:
                 self._failed[request.key] = now + AFTER_CONFLICT
                 if isinstance(changed, errors.NotFound):
-                    forget(request, state)
+                    writes.forget(request, state)
             case error:
                 self._failed[request.key] = now + AFTER_ERROR
                 self._around.log.emit(Log.REQUEST_FAILED, name=request.name, error=error)
@@ -208,74 +202,6 @@ class Upkeep:
         for stage in Stage:
             self._around.meter.set(Metric.NODES_DRAINING, stages[stage], stage=stage.value)
         self._around.meter.set(Metric.DRAIN_PODS, sum(it.to_go for it in seen))
-
-
-class ClusterWrites:
-    """The requests on the real thing."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    def __call__(self, request: Request) -> Any:
-        """Send one; raises ApiError."""
-        kind, where = TYPES.get(request.resource.plural), request.namespace or None
-        match request.verb:
-            case Verb.CREATE:
-                return self._client.create(
-                    request.resource,
-                    request.body,
-                    namespace=where,
-                    type=kind,
-                    field_manager=MANAGER,
-                    timeout=REQUEST_SECONDS,
-                )
-            case Verb.PATCH:
-                return self._client.merge_patch(
-                    request.resource,
-                    request.name,
-                    request.body,
-                    namespace=where,
-                    type=kind,
-                    field_manager=MANAGER,
-                    timeout=REQUEST_SECONDS,
-                )
-            case Verb.DELETE:
-                self._client.delete(
-                    request.resource,
-                    request.name,
-                    namespace=where,
-                    uid=request.uid or None,
-                    resource_version=request.version or None,
-                    grace_period_seconds=request.grace_period_seconds,
-                    timeout=REQUEST_SECONDS,
-                )
-        return None
-
-
-def adopt(item: Any, state: ClusterState) -> None:
-    """Put what the API answered into the state, unless the watch was faster."""
-    if isinstance(item, Node):
-        found = state.nodes.get(item.metadata.name)
-        known: Any = found.node if found is not None else None
-        if known is None:
-            return
-    else:
-        known = state.budgets.get(item.metadata.namespace, {}).get(item.metadata.key)
-    if known is None or (
-        known.metadata.uid == item.metadata.uid
-        and is_newer(item.metadata.resource_version, known.metadata.resource_version)
-    ):
-        state.apply(known, item)
-
-
-def forget(request: Request, state: ClusterState) -> None:
-    """The API says that the budget is gone. The watch does not if it went before we put it into the state ourselves,
-    and then nobody else would ever take it out.
-    """
-    key = request.namespace, request.name
-    known = state.budgets.get(request.namespace, {}).get(key) if request.resource is PDBS else None
-    if known is not None and known.metadata.uid == request.uid:
-        state.apply(known, None)
 
 
 @dataclass(frozen=True, slots=True)

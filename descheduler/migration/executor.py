@@ -14,7 +14,7 @@ from cluster import errors
 from cluster.client import Client
 from cluster.objects import Pod, PodMigration
 from cluster.resources import DEPLOYMENTS, PODMIGRATIONS, PODS, REPLICASETS, STATEFULSETS, Resource
-from descheduler.migration import ownership, surge
+from descheduler.migration import ownership, surge_turn
 from descheduler.migration.actions import (
     Action,
     Adopt,
@@ -190,7 +190,7 @@ class Executor:
     def _is_lowest(self, namespace: str, name: str, uid: str, cost: int) -> bool:
         """Looked at once more: between our mark and this moment somebody may have written another cost."""
         pod = self._client.get(PODS, name, namespace=namespace, type=Pod, timeout=REQUEST_SECONDS)
-        return pod.metadata.uid == uid and pod.ready and surge.cost_of(pod) == cost
+        return pod.metadata.uid == uid and pod.ready and surge_turn.cost_of(pod) == cost
 
     def _evict(self, namespace: str, action: Evict) -> Outcome:
         if action.copy is not None and not self._copies.serves(namespace, *action.copy):

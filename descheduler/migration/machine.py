@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from cluster.objects import Pod, PodMigration
-from descheduler.migration import arrival, eviction, marking, recreate, surge
+from descheduler.migration import arrival, eviction, marking, recreate, surge, surge_back, surge_turn
 from descheduler.migration.actions import (
     Action,
     Adopt,
@@ -101,7 +101,7 @@ def failed(migration: PodMigration, world: World, failure: Failure, now: datetim
     patient = failure.blocked and world.urgency is not Urgency.VOLUNTARY and not failure.final
     if surge.under_way(migration):
         if failure.final or (over and not patient and not surge.is_going_back(migration)):
-            return surge.given_up(migration, world, Ending("Failed", failure.why), now)
+            return surge_turn.given_up(migration, world, Ending("Failed", failure.why), now)
     elif over and not patient and migration.status.step not in {recreate.REMOVE, *PAST_EVICTION}:
         return _give_up(migration, world, failure, now)
     pause = max(settings.retry_backoff * 2 ** min(attempts, LONGEST_PAUSE), failure.retry_after)
@@ -323,7 +323,7 @@ def _clear(migration: PodMigration, world: World) -> Action:
     if FINALIZER not in migration.metadata.finalizers:
         return Done()
     # Costs first, and again after the marks: what the answer to those shows, came before them and is the last.
-    taken_back = surge.remaining(migration, world) or marking.unmark(migration, world)
+    taken_back = surge_back.remaining(migration, world) or marking.unmark(migration, world)
     if taken_back is not None:
         return taken_back
     found = world.replacement

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from cluster.objects import Pod, PodMigration
 from descheduler.budgets import Budgets
-from descheduler.migration import eviction, surge, world
+from descheduler.migration import eviction, surge_turn, world
 from descheduler.node_state import Key
 from descheduler.state import ClusterState
 
@@ -38,7 +38,7 @@ def _standing(state: ClusterState, now: datetime) -> Iterator[tuple[PodMigration
 
 
 def _evicts(migration: PodMigration) -> bool:
-    doubling = migration.status.step in {surge.AVAILABLE, surge.DOWN}
+    doubling = migration.status.step in {surge_turn.AVAILABLE, surge_turn.DOWN}
     return migration.status.step == "Evict" or (doubling and eviction.is_announced(migration))
 
 

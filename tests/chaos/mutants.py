@@ -69,7 +69,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "replicas, its user wants",
         (
             Change(
-                "descheduler/migration/surge.py",
+                "descheduler/migration/surge_back.py",
                 "    target = turn.target\n    unmarked = _unmarked(turn)",
                 '    return Ending(str(turn.intent["ending"]), str(turn.intent["why"]))\n'
                 "    target = turn.target\n    unmarked = _unmarked(turn)",

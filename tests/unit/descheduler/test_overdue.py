@@ -7,7 +7,7 @@ import pytest
 from descheduler import leaving
 from descheduler.guards import Context
 from descheduler.requests import Request, Verb
-from descheduler.upkeep import ClusterWrites
+from descheduler.writes import ClusterWrites
 from policy import keys
 from policy.settings import Settings
 from policy.settings_moves import Migrations

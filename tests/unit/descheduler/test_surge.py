@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from cluster.objects import Pod, PodMigration
-from descheduler.migration import machine, ownership, surge, world
+from descheduler.migration import machine, ownership, surge_turn, world
 from descheduler.migration.actions import Action, Adopt, Done, MarkPod, MarkWorkload, Release, Scale, Wait, Write
 from descheduler.proposal import Mode, Urgency
 from descheduler.reasons import Code, Reason
@@ -147,7 +147,7 @@ class Cluster:
         for _ in range(wanted - len(pods)):
             ready_at = self.now if self.ready else None
             self.state.apply(None, replica(f"web-{next(self.numbers)}", on="b", ready_at=ready_at, created=self.now))
-        doomed = sorted(pods, key=lambda pod: (pod.ready, surge.cost_of(pod), -_created(pod)))
+        doomed = sorted(pods, key=lambda pod: (pod.ready, surge_turn.cost_of(pod), -_created(pod)))
         for pod in doomed[: max(0, len(pods) - wanted)]:
             self.taken.append(pod.metadata.name)
             self.state.apply(pod, None)
@@ -304,7 +304,7 @@ def test_a_reset_when_both_serve_takes_the_original() -> None:
     """Somebody else lowered the number for us; what counts is who is left."""
     made = cluster()
     made.reach("SurgeDown")
-    while surge.cost_of(made.state.pods["default", OLD]) != surge.LOWEST:
+    while surge_turn.cost_of(made.state.pods["default", OLD]) != surge_turn.LOWEST:
         made.carry_out(made.decide())
     made.set_replicas(1)
     assert made.run().status.phase == "Completed"
@@ -339,7 +339,7 @@ def test_a_controller_has_its_time_on_the_way_back_too(acts: bool) -> None:
         made.carry_out(made.decide())
     made.carry_out(made.decide())
     assert isinstance(made.decide(), Wait)
-    assert surge.cost_of(made.state.pods["default", "web-0"]) == surge.LOWEST
+    assert surge_turn.cost_of(made.state.pods["default", "web-0"]) == surge_turn.LOWEST
     made.idle = not acts
     made.control()
     assert made.run().status.phase == "Cancelled"
@@ -374,7 +374,7 @@ def test_a_cost_that_somebody_else_wrote_stays() -> None:
 def test_a_cost_that_was_there_is_put_back() -> None:
     made = cluster(cost="7", min_ready=5)
     made.reach("SurgeDown")
-    while surge.cost_of(made.state.pods["default", OLD]) != surge.LOWEST:
+    while surge_turn.cost_of(made.state.pods["default", OLD]) != surge_turn.LOWEST:
         made.carry_out(made.decide())
     made.run(withdrawn="no longer wanted")
     assert made.names() == [OLD]
@@ -446,7 +446,7 @@ def test_a_sibling_that_is_as_cheap_would_be_taken_as_well() -> None:
     made = cluster(2)
     made.reach("SurgeDown")
     sibling = made.state.pods["default", "web-other-0"]
-    made.state.apply(sibling, remarked(sibling, {}, {COST: str(surge.LOWEST)}))
+    made.state.apply(sibling, remarked(sibling, {}, {COST: str(surge_turn.LOWEST)}))
     assert "web-other-0 would be taken in its place" in made.run().status.message
     assert made.taken == ["web-0"]
 

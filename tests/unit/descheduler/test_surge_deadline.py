@@ -10,7 +10,7 @@ import pytest
 from cluster.objects import PodMigration
 from descheduler import leaving
 from descheduler.guards import Context
-from descheduler.migration import machine, permits, surge, world
+from descheduler.migration import machine, permits, surge_turn, world
 from descheduler.migration.actions import Action, Done, Evict, MarkPod, Scale, Wait, Write
 from descheduler.migration.judge import Judge
 from descheduler.proposal import Mode, Urgency
@@ -129,7 +129,7 @@ def test_a_controller_that_does_nothing_is_not_waited_for() -> None:
         made.carry_out(made.decide(**LOST))
     made.now = BY
     made.until(Evict, **LOST)
-    assert made.now - BY >= surge.LAG, "but it has a moment"
+    assert made.now - BY >= surge_turn.LAG, "but it has a moment"
     made.idle = False
     assert made.run(**LOST).status.phase == "Completed"
     assert made.deployment.spec.replicas == len(made.names()) == 1

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from cluster.objects import Pod
-from descheduler.migration import surge
+from descheduler.migration import surge_turn
 from descheduler.migration.actions import Action, Adopt, MarkPod, MarkWorkload, Release, Scale
 from descheduler.migration.executor import Executor
 from descheduler.migration.outcomes import Done, Outcome, Overtaken
@@ -129,7 +129,7 @@ def until(made: Cluster, reached: Callable[[], bool], **more: Any) -> None:
 @pytest.mark.parametrize("before", [None, "7"], ids=["none", "one of the user's own"])
 def test_a_workload_deleted_without_its_pods_leaves_them_their_cost(before: str | None) -> None:
     made = cluster(cost=before)
-    until(made, lambda: surge.cost_of(original(made)) == surge.LOWEST)
+    until(made, lambda: surge_turn.cost_of(original(made)) == surge_turn.LOWEST)
     made.state.apply(made.deployment, None)
     ended = made.run()
     assert (ended.status.phase, ended.metadata.finalizers) == ("Cancelled", ())
@@ -157,16 +157,16 @@ def test_a_cost_that_the_next_move_set_is_its_own(name: str) -> None:
     made.carry_out(Adopt())
     pod = made.state.pods["default", name]
     next_one = {KEYS.migration_id: "migration-2-y"}
-    made.state.apply(pod, remarked(pod, next_one, {COST: str(surge.LOWEST)}))
+    made.state.apply(pod, remarked(pod, next_one, {COST: str(surge_turn.LOWEST)}))
     assert isinstance(made.decide(), Release)
 
 
 @pytest.mark.parametrize("phase", ["Mark", "SurgeUp"], ids=["before it began", "when it had"])
 def test_the_lowest_cost_of_a_user_stays(phase: str) -> None:
-    made = cluster(cost=str(surge.LOWEST))
+    made = cluster(cost=str(surge_turn.LOWEST))
     made.reach(phase)
     made.run(withdrawn="no longer wanted")
-    assert costs(made) == [str(surge.LOWEST)]
+    assert costs(made) == [str(surge_turn.LOWEST)]
 
 
 def test_a_cost_is_tied_to_the_pod_as_it_was_seen(api: FakeApi) -> None:
@@ -183,7 +183,7 @@ def test_a_cost_is_tied_to_the_pod_as_it_was_seen(api: FakeApi) -> None:
     assert sent.body["metadata"] == {
         "uid": source.metadata.uid,
         "resourceVersion": "77",
-        "annotations": {COST: str(surge.LOWEST)},
+        "annotations": {COST: str(surge_turn.LOWEST)},
     }
 
 
@@ -192,6 +192,6 @@ def test_a_cost_that_came_just_before_the_marks_went_is_taken_back() -> None:
     made.reach("AwaitAvailable")
     until(made, lambda: made.migration.status.phase == "Cancelled", withdrawn="no longer wanted")
     until(made, lambda: KEYS.migration_id not in original(made).metadata.labels)
-    made.state.apply(original(made), remarked(original(made), {}, {COST: str(surge.LOWEST)}))
+    made.state.apply(original(made), remarked(original(made), {}, {COST: str(surge_turn.LOWEST)}))
     made.run()
     restored(made)
