@@ -1,11 +1,11 @@
 """LoadBalancing: relieve nodes that are fuller than the others.   Decides only; never evicts.
 
 The load of a node is the largest of its shares of cpu, memory and pods; the mean is the same of all nodes together. A
-node is a source when it is over the mean by more than `threshold` percent of it and by `floor` points, and is left at
-half that distance, so that it does not hover at the line. No target may be pushed over the line. Nodes together hold
-the same before and after a move, so the line stays where it is, and what is moved once is not moved again. During a
-move they do not: the pod is still there and its replacement already is, or neither of them; so the line is drawn as
-if every pod on its way counted once.
+node is a source when it is over the mean by more than `threshold` percent of it and by `floor` points. It is brought
+below that line with the fewest moves, and of these with the ones that bring it half-way to the mean if any do, so
+that it does not hover there. No target may be pushed over the line. Nodes together hold the same before and after a
+move, so the line stays where it is, and what is moved once is not moved again. During a move they do not: the pod is
+still there and its replacement already is, or neither is; so the line is drawn as if each on its way counted once.
 
 Nodes that keep different pods away by their taints (control plane, dedicated pools) are compared, and levelled, among
 themselves; the taints of spot nodes do not count, since pods are made to tolerate them.
@@ -82,13 +82,13 @@ class Line:
     mean: float
     act: float
     """A node above this is a source, and no target may get there."""
-    target: float
-    """Where a source is left."""
+    better: float
+    """Where a source is left if that takes no further move: half-way to the mean."""
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The aim for one node: down to the target of its pool, with nobody pushed above it."""
+    """The aim for one node: below the line of its pool, with nobody pushed above it."""
 
     node: str
     line: Line
@@ -103,8 +103,8 @@ class Level:
     too_full: Reason
 
     def reached(self, picture: Picture) -> bool:
-        """Whether the node is down to the target."""
-        return picture.load(self.node) <= self.line.target
+        """Whether the node is below the line: what more would be better is worth no move of its own."""
+        return picture.load(self.node) <= self.line.act
 
     def ceiling(self) -> float:
         """A node that is as full as it may be takes nothing more."""
@@ -260,16 +260,16 @@ def _relieve(node: NodeState, load: float, pool: _Pool, first: frozenset[str], a
     text = f"every {pool.kind}node that could take it would be more than {limit:.1f} % full"
     too_full = Reason(Code.NO_IMPROVEMENT, text)
     aim = Level(node.name, line, limit, pool.takers, pool.sources, first, too_full)
-    for pod in _fewest_first(node, line.target):
+    for pod in _fewest_first(node, line.better):
         yield Proposal(pod, Urgency.VOLUNTARY, why, aim)
 
 
-def _fewest_first(node: NodeState, target: float) -> list[Pod]:
-    """The smallest pod that is enough by itself, then larger ones that are, then the others from the largest down.
+def _fewest_first(node: NodeState, better: float) -> list[Pod]:
+    """The smallest pod that is enough to get there, then larger ones that are, then the others from the largest down.
 
     Taking the largest first needs the fewest moves; the smallest that is enough finds a new place most easily.
     """
-    excess = [max(0.0, share - target) for share in node.shares()]
+    excess = [max(0.0, share - better) for share in node.shares()]
 
     def rank(pod: Pod) -> tuple[bool, float, tuple[str, str]]:
         relief = _relief(pod, node, excess)

@@ -75,7 +75,7 @@ class Problem:
         totals = [sum(it[0][part] for it in self.pods) for part in range(3)]
         mean = max(100 * totals[part] / sum(it[part] for it in offered) for part in range(3))
         margin = max(mean * FREE.imbalance_threshold / 100, FREE.imbalance_floor)
-        self.act, self.target = mean + margin, mean + margin / 2
+        self.act = mean + margin
         self.held = [self._held(node) for node in range(len(offered))]
         self.hot = [node for node in range(len(offered)) if max(self.held[node]) > self.act]
 
@@ -100,7 +100,7 @@ def _leavers(problem: Problem, node: int, held: Sequence[float], pods: Sequence[
     """How many of these pods have to leave the node; more than there are if all of them are not enough."""
     worst = 0
     for part in range(3):
-        over, count = held[part] - problem.target - SLACK, 0
+        over, count = held[part] - problem.act - SLACK, 0
         for share in sorted((problem.share(pod, node)[part] for pod in pods), reverse=True):
             if over <= 0:
                 break
@@ -138,7 +138,7 @@ class _Search:
         if number == len(problem.hot):
             return True
         node = problem.hot[number]
-        if max(self.held[node]) <= problem.target + SLACK:
+        if max(self.held[node]) <= problem.act + SLACK:
             return self.solves(moves, number + 1)
         # Within a node pods leave in the order of their numbers, so that no set is tried twice.
         pods = [pod for pod in problem.on(node) if pod >= first]
@@ -188,7 +188,7 @@ def measure(seed: int, *, small: bool) -> Result | LeftOut:
         return LeftOut.NOTHING_TO_DO
     made = plan.make(build.state(*world.objects, settings=FREE), FREE, NOW)
     after = {it.name: it.after for it in made.nodes}
-    levelled = all(after[problem.names[node]] <= problem.target + SLACK for node in problem.hot)
+    levelled = all(after[problem.names[node]] <= problem.act + SLACK for node in problem.hot)
     try:
         if not levelled:
             missed = small and fewest(problem, cover(problem) + FURTHER) is not None

@@ -26,7 +26,7 @@ def test_twenty_replicas_piled_on_one_node_are_levelled_pass_by_pass() -> None:
         passes += 1
     loads = [node.before for node in found.nodes]
     assert max(loads) <= 11.25  # the mean of 6.25 and the floor
-    assert min(loads) >= 5.0
+    assert min(loads) >= 3.75
     assert passes == 6  # two of twenty replicas in one pass
 
 

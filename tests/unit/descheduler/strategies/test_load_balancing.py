@@ -131,7 +131,7 @@ def mixed(spot: tuple[int, ...], **pods: Any) -> list[Any]:
 @pytest.mark.parametrize(
     ("spot", "expected"),
     [
-        pytest.param((12, 4, 4), [6, 7, 7], id="all of them over the line of all nodes"),
+        pytest.param((12, 4, 4), [6, 6, 8], id="all of them over the line of all nodes"),
         pytest.param((8, 3, 3), [4, 5, 5], id="the others just below it"),
         pytest.param((8, 7, 7), [7, 7, 8], id="level among themselves"),
     ],
