@@ -138,7 +138,6 @@ class Line:
 
     mean: float
     act: float
-    target: float
 
 
 Holding = Mapping[str, tuple[int, int]]
@@ -155,7 +154,7 @@ def line(held: Mapping[str, Holding]) -> Line:
         100 * count / (NODE_PODS * len(held)),
     )
     margin = max(mean * THRESHOLD / 100, FLOOR)
-    return Line(mean, mean + margin, mean + margin / 2)
+    return Line(mean, mean + margin)
 
 
 def load(pods: Holding) -> float:
@@ -164,18 +163,18 @@ def load(pods: Holding) -> float:
     return max(_share(cpu, memory), 100 * len(pods) / NODE_PODS)
 
 
-def fewest(held: Mapping[str, Holding], *, to: float) -> int:
+def fewest(held: Mapping[str, Holding]) -> int:
     """Moves without which it cannot be done: of each overfull node, in its worst share, as many of the largest pods
-    as it takes to get down to this load. Whether they fit elsewhere is not asked.
+    as it takes to get down to the line. Whether they fit elsewhere is not asked.
     """
     act = line(held).act
-    return sum(_leavers(pods, to) for pods in held.values() if load(pods) > act)
+    return sum(_leavers(pods, act) for pods in held.values())
 
 
-def _leavers(pods: Holding, target: float) -> int:
+def _leavers(pods: Holding, line: float) -> int:
     worst = 0
     for part, offered in ((0, NODE_CPU), (1, NODE_MEMORY)):
-        over = sum(pod[part] for pod in pods.values()) - target * offered / 100
+        over = sum(pod[part] for pod in pods.values()) - line * offered / 100
         count = 0
         for size in sorted((pod[part] for pod in pods.values()), reverse=True):
             if over <= 0:

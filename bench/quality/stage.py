@@ -110,7 +110,7 @@ class Stage:
 
 
 def _peer_policy(line: Line) -> dict[str, Any]:
-    under, over = int(line.mean), int(line.target)
+    under, over = int(line.mean), int(line.act)
     args = {"thresholds": dict.fromkeys(("cpu", "memory"), under)}
     args["targetThresholds"] = dict.fromkeys(("cpu", "memory"), over)
     limits = {"maxNoOfPodsToEvictPerNode": 5, "maxNoOfPodsToEvictTotal": 10}

@@ -78,6 +78,8 @@ class Watched:
     """New pods on a node that was fuller than that without them."""
     again: int = 0
     """Pods that were asked to go although they had only just come."""
+    hit_again: set[str] = field(default_factory=set)
+    """Workloads of these pods."""
     over: Counter[str] = field(default_factory=Counter)
     """By workload: pods down beyond what is allowed, at the worst moment."""
     lost: float = 0.0
@@ -135,7 +137,9 @@ class Watched:
         name, now = pod["metadata"]["name"], seen(pod)
         if (now.leaving or kind == "DELETED") and name not in self.left and name in self.pods:
             self.left[name] = now.node
-            self.again += name not in self._first
+            if name not in self._first:
+                self.again += 1
+                self.hit_again.add(now.app)
         if name not in self._first and now.node and name not in self.came:
             self.came[name] = now.node
             self.onto_full += scene.load(self._held(now.node, but=name)) > self.line

@@ -99,15 +99,13 @@ def _quality(found: Any) -> Found:
 
 
 def _played(some: list[Any]) -> Found:
-    total = {key: sum(it[key] or 0 for it in some) for key in ("evictions", "fewest", "fewest_to_line", "on_target")}
+    total = {key: sum(it[key] or 0 for it in some) for key in ("evictions", "fewest", "on_target")}
     over = sorted(it["evictions"] / it["fewest"] for it in some)
     yield "balanced", f"{sum(it['highest_after'] <= it['line'] + 1e-9 for it in some)} of {len(some)}"
     yield "evictions", f"{total['evictions']:,}"
     yield "fewest", f"{total['fewest']:,}"
-    yield "over", f"{total['evictions'] / total['fewest']:.2f}"
+    yield "over", f"{median(over):.2f}"
     yield "over.range", f"{over[0]:.2f} to {over[-1]:.2f}"
-    yield "fewest-to-line", f"{total['fewest_to_line']:,}"
-    yield "over-line", f"{total['evictions'] / total['fewest_to_line']:.2f}"
     yield "on-target", f"{total['on_target']:,} of {total['evictions']:,}"
     yield "bounced", f"{sum(it['bounced'] for it in some):,}"
     yield "again", f"{sum(it['moved_again'] for it in some):,}"

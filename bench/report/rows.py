@@ -86,29 +86,40 @@ def quality(found: Any) -> Iterator[Row]:
     guided, theirs = ([it for it in found if it["variant"] == name] for name in ("guided", SIGS))
     if not guided:
         return
-    for key, name, target in (
-        ("fewest", "moves over the fewest that reach what is aimed at, median", "<= 1.05, worst 1.1"),
-        ("fewest_to_line", "moves over the fewest after which nobody is too full, median", ""),
+    ours, peers = ([it["evictions"] / it["fewest"] for it in some] for some in (guided, theirs))
+    name = "moves over the fewest after which nobody is too full, median"
+    kept = median(ours) <= 1.05 and max(ours) <= 1.1
+    shown = f"{median(ours):.3f}, worst {max(ours):.3f}"
+    yield Row(name, shown, _of(peers, ".1f"), target="<= 1.05, worst 1.1", met=kept)
+    for name, key in (
+        ("pods back on a full node", "bounced"),
+        ("pods moved twice", "moved_again"),
+        ("workloads hit twice", "hit_again"),
     ):
-        ours, peers = ([it["evictions"] / it[key] for it in some if it.get(key)] for some in (guided, theirs))
-        if ours:
-            kept = (median(ours) <= 1.05 and max(ours) <= 1.1) if target else None
-            shown = f"{median(ours):.3f}, worst {max(ours):.3f}"
-            yield Row(name, shown, _of(peers, ".1f"), target=target, met=kept)
-    for name, key in (("pods back on a full node", "bounced"), ("pods moved twice", "moved_again")):
         count = sum(it[key] for it in guided)
         yield Row(name, str(count), _sum(theirs, key), target="0", met=count == 0)
     yield Row("evictions", str(sum(it["evictions"] for it in guided)), _sum(theirs, "evictions"))
-    balanced = (sum(it["highest_after"] <= it["line"] + 1e-9 for it in some) for some in (guided, theirs))
+    balanced = (sum(map(_is_balanced, some)) for some in (guided, theirs))
     mine, other = (f"{count} of {len(some)}" for count, some in zip(balanced, (guided, theirs), strict=True))
     yield Row(
         "balanced clusters", mine, _named(other, theirs), target="all", met=mine == f"{len(guided)} of {len(guided)}"
     )
-    seconds = _of([it["seconds"] for it in theirs], ".0f")
-    yield Row("seconds until balanced, median", f"{median(it['seconds'] for it in guided):.0f}", seconds)
+    yield Row("seconds until balanced, median", _until_balanced(guided), _named(_until_balanced(theirs), theirs))
     if "lost" in guided[0]:
         lost = f"{sum(it['lost'] for it in guided):.0f}"
         yield Row("Ready-replica-seconds lost", lost, _sum(theirs, "lost"))
+
+
+def _until_balanced(results: Sequence[Mapping[str, Any]]) -> str:
+    """Who never got there was stopped, which is no time until anything."""
+    if not results:
+        return ""
+    middle = median(it["seconds"] for it in results)
+    return f"{middle:.0f}" if any(map(_is_balanced, results)) else f"not within {middle:.0f}"
+
+
+def _is_balanced(result: Mapping[str, Any]) -> bool:
+    return bool(result["highest_after"] <= result["line"] + 1e-9)
 
 
 def _of(values: Sequence[float], form: str) -> str:
@@ -224,10 +235,10 @@ def stopping(found: Any) -> Iterator[Row]:
 
 def extender(found: Any) -> Iterator[Row]:
     """What the scheduler loses by asking."""
-    speed = {name: median(values) for name, values in found["pods_per_second"].items()}
-    without, asked = speed["no extender"], speed["asked by names"]
-    peer = f"no extender {without:.0f}"
-    yield Row("pods scheduled each second with the extender", f"{asked:.0f}", peer, f"{asked / without:.2f}")
+    without, asked = (found["pods_per_second"][name] for name in ("no extender", "asked by names"))
+    ratio = f"{median(ours / theirs for ours, theirs in zip(asked, without, strict=True)):.2f}"
+    peer = f"no extender {median(without):.0f}"
+    yield Row("pods scheduled each second with the extender", f"{median(asked):.0f}", peer, ratio)
 
 
 BY_NAME: Final[Mapping[str, Rows]] = {
