@@ -70,7 +70,7 @@ check: $(READY)  ## Check format, lint, types and import contracts; change nothi
 unit: $(READY)  ## Run the unit tests: logic only, no cluster, seconds.
 	$(PYTEST) tests/unit
 
-integration: binaries  ## Run the tests against a real control plane.
+integration: binaries browser  ## Run the tests against a real control plane.
 	$(PYTEST) tests/integration $(PARALLEL)
 
 e2e: binaries  ## Run the tests of the whole product, commands and demo included.
@@ -96,7 +96,7 @@ plugin: $(READY)  ## Put `kubectl spotshift` into BIN= (~/.local/bin), run from 
 bench: binaries wrk  ## Run every benchmark and write the report in bench/results (BENCH="--large", "--only plan quality").
 	$(PY) -m bench $(BENCH)
 
-campaigns: binaries  ## Run the long campaigns: hundreds of random faults on reflector and lease, fit against the scheduler, moves.
+campaigns: binaries browser  ## Run the long campaigns: hundreds of random faults on reflector and lease, fit against the scheduler, moves.
 	$(PY) -m tests.integration.cluster.reflector_campaign --schedules 200 --seed 1
 	$(PY) -m tests.integration.cluster.lease_campaign --schedules 100 --seed 1
 	$(PY) -m tests.integration.descheduler.fit_campaign --pairs 3360 --seed 1

