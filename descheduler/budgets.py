@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from cluster.objects import Pod, PodDisruptionBudget
@@ -31,13 +32,28 @@ class Budgets:
         return tuple(found for found in (self._refusal(pod, it) for it in budgets) if found is not None)
 
     def book(self, pod: Pod) -> None:
-        """The pod will be evicted. A pod that costs its budget nothing books nothing."""
+        """The pod will be evicted, or pushed out. A pod that costs its budget nothing books nothing."""
+        for key in self._charged(pod):
+            self._booked[key] = self._booked.get(key, 0) + 1
+
+    def broken(self, pods: Sequence[Pod]) -> int:
+        """How many of them would go against their budget if they went one after the other. Books nothing."""
+        booked: list[Key] = []
+        count = 0
+        for pod in pods:
+            count += bool(self.reasons(pod))
+            booked += self._charged(pod)
+            self.book(pod)
+        for key in booked:
+            self._booked[key] -= 1
+        return count
+
+    def _charged(self, pod: Pod) -> list[Key]:
+        """The budgets that losing the pod costs something."""
         if _free(pod):
-            return
-        for budget in self._state.budgets_of(pod):
-            if not self._costs_nothing(pod, budget):
-                key = budget.metadata.key
-                self._booked[key] = self._booked.get(key, 0) + 1
+            return []
+        budgets = self._state.budgets_of(pod)
+        return [it.metadata.key for it in budgets if not self._costs_nothing(pod, it)]
 
     def _refusal(self, pod: Pod, budget: PodDisruptionBudget) -> Reason | None:
         if self._costs_nothing(pod, budget):

@@ -257,6 +257,8 @@ class _Planner:
     ) -> None:
         pod = proposal.pod
         ledger.book(pod, target, mode)
+        for victim in victims:
+            ledger.budgets.book(victim)  # the scheduler asks no budget, but what it takes is gone for the others
         for lost in (pod, *victims):
             jobs.book(lost, self._opened().context)
         self._planned.add(pod.metadata.key)

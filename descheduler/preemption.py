@@ -31,7 +31,7 @@ class Room:
     node: str
     victims: tuple[Pod, ...]
     guarded: int
-    """Of them, those whose budget allows no disruption."""
+    """Of them, those whose budget allows no disruption, or none after that of the others."""
 
     @property
     def cost(self) -> tuple[int, int, int, int, str]:
@@ -85,7 +85,7 @@ def _rooms(pod: Pod, tier: Tier, ledger: Ledger) -> Iterator[Room]:
     for name in names[:LOOKED_AT]:
         victims = _victims(pod, name, ledger)
         if victims:
-            yield Room(name, victims, sum(1 for it in victims if ledger.budgets.reasons(it)))
+            yield Room(name, victims, ledger.budgets.broken(victims))
 
 
 def _victims(pod: Pod, name: str, ledger: Ledger) -> tuple[Pod, ...]:

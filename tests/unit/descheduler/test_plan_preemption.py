@@ -97,3 +97,37 @@ def test_in_the_end_the_victims_have_left() -> None:
     mixed = [build.node("spot", spot=True, cpu="1"), *pods("web", "spot", "200m", count=4, spot_percentage="0")]
     found = planned(*full, *mixed, *critical(), strategies=("SpotMix",))
     assert {it.name: it.after for it in found.nodes}["full"] == pytest.approx(50)
+
+
+# ---- budgets
+
+KEPT = build.thing(
+    "HorizontalPodAutoscaler",
+    "auto",
+    spec={"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "maxReplicas": 9},
+)
+"""Keeps the workload from being doubled, so that its budget is all there is."""
+
+
+@pytest.mark.parametrize(("allowed", "moved"), [(1, []), (2, ["web-01"])])
+def test_a_victim_takes_a_disruption_of_its_budget(allowed: int, moved: list[str]) -> None:
+    full = [build.node("od", spot=False, cpu="1"), build.node("free", spot=False, cpu="400m"), MAINTAINED]
+    web = deployment("web", ["od", "upkeep"], cpu="400m", spec={"priority": -100})
+    keep = pods("keep", "od", "500m", 2000)
+    budget = build.budget("pdb", allowed=allowed, labels={"app": "web"})
+    found = planned(*full, *web, *keep, *critical(), budget, KEPT, strategies=("NodeMaintenance",))
+    assert told(found)[0] == ("critical-00", "od", ["web-00"])
+    assert [name for name, _, _ in told(found)[1:]] == moved
+
+
+def test_two_victims_of_one_budget_break_it_if_it_allows_one_disruption() -> None:
+    """Either node takes the pod; on the first it costs two pods of one budget, on the second two of two."""
+    both = [build.node(name, spot=False, cpu="1") for name in ("a", "b")]
+    one = deployment("one", ["a", "a"], cpu="450m", spec={"priority": -100})
+    two = [
+        *deployment("two", ["b"], cpu="450m", spec={"priority": -50}),
+        *deployment("three", ["b"], cpu="450m", spec={"priority": -50}),
+    ]
+    budgets = [build.budget(name, allowed=1, labels={"app": name}) for name in ("one", "two", "three")]
+    found = planned(*both, *one, *two, *budgets, *critical(cpu="900m"), strategies=())
+    assert told(found) == [("critical-00", "b", ["three-00", "two-00"])]
