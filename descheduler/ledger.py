@@ -12,11 +12,12 @@ from typing import Final
 import msgspec
 
 from cluster.objects import Pod, PodMigration
-from descheduler import scaling
+from descheduler import moving, scaling
 from descheduler.budgets import Budgets
 from descheduler.fit import Fitter
 from descheduler.limits import Limits
 from descheduler.migration import goals
+from descheduler.node_state import Key
 from descheduler.picture import Picture
 from descheduler.places import Places, Template, template
 from descheduler.proposal import Mode, Urgency
@@ -88,11 +89,14 @@ class Ledger:
     # ---- what is on its way
 
     def _open_migrations(self) -> None:
-        for migration in sorted(self.state.open_migrations(), key=lambda it: it.metadata.key):
+        """The oldest has the pod; others that ask for the same one are refused, and move nothing."""
+        leaving: set[Key] = set()
+        for migration in sorted(self.state.open_migrations(), key=lambda it: (moving.age(it), it.metadata.key)):
             pod = self._source(migration)
             if pod is None:
                 self._book_vanished(migration)
-            else:
+            elif pod.metadata.key not in leaving:
+                leaving.add(pod.metadata.key)
                 self._book_leaving(migration, pod)
 
     def _source(self, migration: PodMigration) -> Pod | None:

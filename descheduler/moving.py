@@ -16,6 +16,12 @@ OPEN: Final = frozenset({"", "Pending", "InProgress"})
 Key = tuple[str, str]
 
 
+def age(migration: PodMigration) -> tuple[str, str]:
+    """Of several migrations of one pod the one with the least has it."""
+    created = migration.metadata.creation_timestamp
+    return created.isoformat() if created is not None else "", migration.metadata.name
+
+
 class Moving:
     """Holds as long as the state stands still."""
 

@@ -6,6 +6,7 @@ room is promised twice.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -66,6 +67,8 @@ class Picture:
         self.repelling: list[Change] = []
         """Those among them of pods that may keep others away; all that most pods have to know of the others."""
         self._used: dict[str, Used] = {}
+        self._again: Counter[tuple[str, Key, int]] = Counter()
+        """How often a pod was taken (-1) from a node it had left, or put (1) where it had come already."""
 
     # ---- reading
 
@@ -122,28 +125,47 @@ class Picture:
     # ---- changing
 
     def take(self, pod: Pod) -> None:
-        """The pod will leave its node."""
-        self.departed.setdefault(pod.node_name, set()).add(pod.metadata.key)
+        """The pod will leave its node. Once: who takes it again frees nothing more, until that is undone."""
+        gone = self.departed.setdefault(pod.node_name, set())
+        if pod.metadata.key in gone:
+            self._again[pod.node_name, pod.metadata.key, -1] += 1
+            return
+        gone.add(pod.metadata.key)
         self._own(pod.node_name).count(demand.held(pod), -1)
         self._record(Change(pod, pod.node_name, -1, replacement=False))
 
     def put(self, pod: Pod, name: str) -> None:
-        """A replacement of the pod, or the pending pod itself, will come to a node."""
-        self.arrived.setdefault(name, {})[pod.metadata.key] = pod
+        """A replacement of the pod, or the pending pod itself, will come to a node. Once, as for `take`."""
+        there = self.arrived.setdefault(name, {})
+        if pod.metadata.key in there:
+            self._again[name, pod.metadata.key, 1] += 1
+            return
+        there[pod.metadata.key] = pod
         self._own(name).count(demand.of(pod.spec), 1)
         self._record(Change(pod, name, 1, replacement=True))
 
     def untake(self, pod: Pod) -> None:
         """Undo `take`."""
+        if self._is_again(pod.node_name, pod.metadata.key, -1):
+            return
         self.departed[pod.node_name].discard(pod.metadata.key)
         self._own(pod.node_name).count(demand.held(pod), 1)
         self._record(Change(pod, pod.node_name, 1, replacement=False))
 
     def unput(self, pod: Pod, name: str) -> None:
         """Undo `put`."""
+        if self._is_again(name, pod.metadata.key, 1):
+            return
         del self.arrived[name][pod.metadata.key]
         self._own(name).count(demand.of(pod.spec), -1)
         self._record(Change(pod, name, -1, replacement=True))
+
+    def _is_again(self, name: str, key: Key, sign: int) -> bool:
+        """Whether what is undone was done more than once, so that it still holds."""
+        if not self._again[name, key, sign]:
+            return False
+        self._again[name, key, sign] -= 1
+        return True
 
     def _record(self, change: Change) -> None:
         self.changes.append(change)

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from cluster.objects import Node, Pod, PodMigration
-from descheduler import grace, guards, interruption, memory, scaling, signs
+from descheduler import grace, guards, interruption, memory, moving, scaling, signs
 from descheduler.fit import Fitter
 from descheduler.guards import Context
 from descheduler.guards.case import Case
@@ -163,13 +163,8 @@ def _guarded(migration: PodMigration, source: Pod, context: Context, urgency: Ur
 
 def _rival(migration: PodMigration, state: ClusterState) -> Iterator[Reason]:
     """Of two migrations of one pod the older has it."""
-
-    def age(it: PodMigration) -> tuple[str, str]:
-        created = it.metadata.creation_timestamp
-        return created.isoformat() if created is not None else "", it.metadata.name
-
     for other in state.moving.by_pod.get((migration.metadata.namespace, migration.spec.pod_ref.name), ()):
-        if age(other) < age(migration):
+        if moving.age(other) < moving.age(migration):
             yield Reason(Code.ALREADY_MIGRATING, f"PodMigration {other.metadata.name} moves this pod")
 
 

@@ -1,11 +1,14 @@
 """Budgets, limits and what is on its way: nothing is promised twice."""
 
+from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from descheduler.ledger import Ledger
 from descheduler.limits import by_replicas
+from descheduler.picture import Picture
 from descheduler.proposal import Mode
 from descheduler.reasons import Code
 from policy.settings import Settings
@@ -170,6 +173,47 @@ def test_moves_in_flight_count_against_limits_and_budgets() -> None:
     assert len(scenes.made([*piled(), budget, AUTOSCALED, *flying], FREE).moves) == 1
     done = migration("x-00", target="n1", phase="Completed")
     assert len(scenes.made([*piled(), budget, AUTOSCALED, done], FREE).moves) == 3
+
+
+@pytest.mark.parametrize(
+    ("targets", "used"),
+    [
+        pytest.param(["n1"], {"n0": 3000, "n1": 1000, "n2": 0}, id="one"),
+        pytest.param(["n1", "n1", "n1"], {"n0": 3000, "n1": 1000, "n2": 0}, id="thrice to one node"),
+        pytest.param(["n2", "n1"], {"n0": 3000, "n1": 0, "n2": 1000}, id="the older decides"),
+    ],
+)
+def test_of_several_migrations_of_one_pod_the_oldest_is_booked(targets: list[str], used: dict[str, int]) -> None:
+    """The names say the opposite of the ages."""
+    flying = [
+        msgspec.structs.replace(it, metadata=msgspec.structs.replace(it.metadata, name=f"m{9 - number}", **created))
+        for number, it in enumerate(migration("x-00", target=target) for target in targets)
+        for created in [{"creation_timestamp": datetime(2026, 1, 1, number, tzinfo=UTC)}]
+    ]
+    ledger = Ledger(build.state(*piled(4), *reversed(flying)), Settings())
+    assert {name: ledger.picture.used(name).cpu for name in used} == used
+    assert ledger.picture.used("n0").pods == 3
+    [moving] = [it for it in ledger.state.pods.values() if it.metadata.name == "x-00"]
+    assert ledger.limits.moving(moving) == 1
+
+
+def test_a_picture_counts_what_is_done_twice_once() -> None:
+    state = build.state(*piled(2))
+    pod, picture = state.pods["default", "x-00"], Picture(state)
+
+    def seen() -> list[tuple[int, int]]:
+        return [(picture.used(name).cpu, picture.used(name).pods) for name in ("n0", "n1")]
+
+    for _ in range(2):
+        picture.take(pod)
+        picture.put(pod, "n1")
+        assert seen() == [(1000, 1), (1000, 1)]
+    picture.unput(pod, "n1")
+    picture.untake(pod)
+    assert seen() == [(1000, 1), (1000, 1)], "the first still holds"
+    picture.unput(pod, "n1")
+    picture.untake(pod)
+    assert seen() == [(2000, 2), (0, 0)]
 
 
 @pytest.mark.parametrize("gone", [pytest.param(False, id="not evicted yet"), pytest.param(True, id="evicted")])
