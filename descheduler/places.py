@@ -13,13 +13,14 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Final
 
 from cluster.objects import Pod
 from descheduler import demand
 from descheduler.fit import Fitter
 from descheduler.node_state import NodeState
+from descheduler.nowhere import Nowhere, Question
 from descheduler.picture import Picture
 from descheduler.proposal import Aim
 from policy import keys
@@ -58,6 +59,7 @@ class Places:
                 self._groups.setdefault(_group(node), []).append((load, name))
         for members in self._groups.values():
             members.sort()
+        self._nowhere = Nowhere(picture, self._loads)
 
     # ---- reading
 
@@ -67,21 +69,33 @@ class Places:
             if spot is None or _is_spot(self._picture.state.nodes[name]) is spot:
                 yield name
 
+    def count(self, *, spot: bool | None, but: str) -> int:
+        """How many open nodes there are, of one capacity if it is given, without this one."""
+        found = sum(len(members) for (is_spot, _), members in self._groups.items() if spot is None or is_spot is spot)
+        out = but in self._loads and (spot is None or _is_spot(self._picture.state.nodes[but]) is spot)
+        return found - out
+
     def choose(self, pod: Pod, *, spot: bool | None, aim: Aim | None = None, even: bool = False) -> str | None:
         """The best node for a pod that has left its own in the picture; None if none will do.
 
         `spot` limits the choice to spot nodes or to the others; `even` to those that do not unbalance its spread.
         """
+        asked = Question(pod, spot, aim)
+        if self._nowhere.is_known(asked):
+            return None
         spread = self._spread(pod)
         self._count(spread, pod.node_name, -1)
         found = self._search(pod, spread, spot, aim, even=even)
         self._count(spread, pod.node_name, 1)
+        if found is None:
+            self._nowhere.learn(asked, self._below(asked.ceiling, spot))
         return found
 
     # ---- keeping up with the picture
 
     def moved(self, pod: Pod, target: str | None) -> None:
         """A move was booked in the picture."""
+        self._nowhere.booked += 1
         spread = self._spread(pod)
         for name, change in ((pod.node_name, -1), (target, 1)):
             if name:
@@ -90,6 +104,7 @@ class Places:
 
     def unmoved(self, pod: Pod, target: str | None) -> None:
         """A move was taken back in the picture."""
+        self._nowhere.booked += 1
         spread = self._spread(pod)
         for name, change in ((pod.node_name, 1), (target, -1)):
             if name:
@@ -139,6 +154,12 @@ class Places:
                     break
                 if spread.nodes[name] <= 0:
                     yield name
+
+    def _below(self, ceiling: float, spot: bool | None) -> Iterator[str]:
+        """All that a search tries before it finds none."""
+        for (is_spot, _), members in self._groups.items():
+            if spot is None or is_spot is spot:
+                yield from (name for _, name in takewhile(lambda it: it[0] < ceiling, members))
 
     def _with_siblings(self, spread: Spread, spot: bool | None, ceiling: float) -> Iterator[str]:
         """Made only when asked for: no other node will do then."""

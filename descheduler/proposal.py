@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from cluster.objects import Pod
 from descheduler.picture import Picture
@@ -32,6 +32,12 @@ class Mode(StrEnum):
     """It has no controller, so a copy is made first."""
 
 
+class OfSpec(NamedTuple):
+    """What an aim may answer to `alike` if it asks of pods nothing but their spec, whatever their labels are."""
+
+    parts: Hashable
+
+
 class Aim(Protocol):
     """What a strategy wants to reach, asked again after every move that was booked."""
 
@@ -42,7 +48,9 @@ class Aim(Protocol):
         """Nodes that are this full or fuller cannot serve the aim; infinity where it does not depend on load."""
 
     def alike(self) -> Hashable:
-        """Aims with equal answers object to the same nodes for pods of one template; None: like no other."""
+        """Aims with equal answers object to the same nodes for pods of one template, or of one spec if the
+        answer is an OfSpec; None: like no other.
+        """
 
     def objection(self, picture: Picture, pod: Pod, node: str) -> Reason | None:
         """Why this node would not serve the aim even if it fits. The pod has left its own node in the picture."""

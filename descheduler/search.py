@@ -127,11 +127,12 @@ class Search:
 
     def _count_misfits(self, pod: Pod, tier: Tier) -> str:
         """As kube-scheduler says it: `0/20 nodes fit: 12 insufficient cpu, 8 untolerated taint`."""
-        names = [name for name in self._ledger.places.names(spot=tier) if name != pod.node_name]
-        text = f"0/{len(names)} {NAMES[tier]} fit"
-        if not names or len(names) > self._checks_left:
+        count = self._ledger.places.count(spot=tier, but=pod.node_name)
+        text = f"0/{count} {NAMES[tier]} fit"
+        if not count or count > self._checks_left:
             return text
-        self._checks_left -= len(names)
+        self._checks_left -= count
+        names = [name for name in self._ledger.places.names(spot=tier) if name != pod.node_name]
         counts = Counter(
             phrase for name in names for phrase in {_phrase(it) for it in self._ledger.fitter.misfits(pod, name)}
         )

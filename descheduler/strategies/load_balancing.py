@@ -31,7 +31,7 @@ from cluster.objects import Pod, PodMigration
 from descheduler import demand, memory, places, pools, resting, surplus
 from descheduler.node_state import NodeState
 from descheduler.picture import Picture
-from descheduler.proposal import Proposal, Urgency
+from descheduler.proposal import OfSpec, Proposal, Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.resting import Held
 from descheduler.roster import Group
@@ -112,7 +112,7 @@ class Level:
 
     def alike(self) -> Hashable:
         """The node itself plays no part in what its pool may take."""
-        return self.limit, self.peers, self.sources, self.first
+        return OfSpec((self.limit, self.line.mean, self.line.act, self.peers, self.sources, self.first))
 
     def objection(self, picture: Picture, pod: Pod, node: str) -> Reason | None:
         """A target may not be pushed over the line in any of its shares."""
