@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Final
 
 from cluster.objects import Pod
-from descheduler import guards, memory, preemption, search, strategies
+from descheduler import guards, memory, search, strategies
 from descheduler.guards import Context, jobs
 from descheduler.guards.case import Case
 from descheduler.ledger import Ledger
@@ -22,7 +22,7 @@ from descheduler.migration import modes
 from descheduler.migration.modes import Question
 from descheduler.node_state import Key, NodeLoad
 from descheduler.picture import Picture
-from descheduler.preemption import Room, Victims
+from descheduler.preemption import Room, Rooms, Victims
 from descheduler.proposal import Aim, Mode, Move, Proposal, Refusal, Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.search import Search
@@ -88,6 +88,7 @@ class _Desk:
     ledger: Ledger
     context: Context
     search: Search
+    rooms: Rooms
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,9 +208,8 @@ class _Planner:
         """For a critical pod that an interruption drives out: what its priority is for. Nothing else counts on it."""
         if not self._pushes_out(proposal, desk):
             return None
-        room = preemption.find_room(
-            proposal.pod, search.tiers_of(Case(proposal.pod, desk.context), proposal.urgency), desk.ledger
-        )
+        tiers = search.tiers_of(Case(proposal.pod, desk.context), proposal.urgency)
+        room = desk.rooms.find(proposal.pod, tiers)
         if room is not None:
             self._victims.add(room.victims, desk.ledger)
             # Nobody decides about them a second time.
@@ -297,7 +297,7 @@ class _Planner:
                 ledger.picture.take(pod)
                 ledger.book(pod, move.target if move.target in state.nodes else None, move.mode)
                 jobs.book(pod, context)
-            self._desk = _Desk(ledger, context, Search(ledger, context))
+            self._desk = _Desk(ledger, context, Search(ledger, context), Rooms(ledger))
         return self._desk
 
 

@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
+from descheduler import preemption
+from descheduler.picture import Picture
 from descheduler.plan import Plan
 from policy import keys
 from policy.settings import Placement, Settings
 from policy.settings_moves import Limits
-from tests.unit.descheduler import build, scenes
+from tests.unit.descheduler import build, counting, scenes
 from tests.unit.descheduler.scenes import PREFIX, deployment
 from tests.unit.descheduler.test_interruption import ITN, taint
 
@@ -131,3 +133,45 @@ def test_two_victims_of_one_budget_break_it_if_it_allows_one_disruption() -> Non
     budgets = [build.budget(name, allowed=1, labels={"app": name}) for name in ("one", "two", "three")]
     found = planned(*both, *one, *two, *budgets, *critical(cpu="900m"), strategies=())
     assert told(found) == [("critical-00", "b", ["three-00", "two-00"])]
+
+
+# ---- what it costs
+
+
+def tried(patch: pytest.MonkeyPatch, *objects: Any, count: int) -> tuple[int, Plan]:
+    """How often pods of other nodes than the lost one were taken away to see whether that helps."""
+    asked = counting.calls(patch, Picture, "take")
+    found = planned(*objects, *critical(count), strategies=())
+    return sum(pod.node_name != "lost" for (pod,) in asked), found
+
+
+HOPELESS: dict[str, list[Any]] = {
+    "a taint": [
+        build.node("no", spot=False, cpu="1", taints=[{"key": "only", "effect": "NoSchedule"}]),
+        *pods("batch", "no", "900m", -100),
+    ],
+    "too little is lower": [
+        build.node("no", spot=False, cpu="1"),
+        *pods("high", "no", "700m", 2000),
+        *pods("batch", "no", "200m", -100),
+    ],
+    "too small": [build.node("no", spot=False, cpu="400m"), *pods("batch", "no", "300m", -100)],
+}
+
+
+@pytest.mark.parametrize("objects", HOPELESS.values(), ids=HOPELESS.keys())
+def test_a_node_that_cannot_help_is_left_alone(objects: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, found = tried(monkeypatch, *objects, count=1)
+    assert (taken, told(found)) == (0, [("critical-00", None, [])])
+
+
+def test_when_a_plan_has_tried_enough_each_pod_gets_the_best_of_a_few_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preemption, "TAKEN", 30)
+    names = [f"n{number:02}" for number in range(30)]
+    nodes = [build.node(name, spot=False, cpu="600m") for name in names]
+    batch = deployment("batch", names, cpu="500m", spec={"priority": -100})
+    first, _ = tried(monkeypatch, *nodes, *batch, count=1)
+    taken, found = tried(monkeypatch, *nodes, *batch, count=9)
+    assert [(target, len(victims)) for _, target, victims in told(found)] == [(name, 1) for name in names[:9]]
+    # The first looks at all nodes; then it is a few each, and once more for the one that is to go.
+    assert taken <= first + 8 * (2 * preemption.FEW + 2)
