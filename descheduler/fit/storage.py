@@ -47,6 +47,8 @@ class Needs:
     attached: dict[tuple[str, str], str] = field(default_factory=dict)
     """Volumes that take up an attachment, with their driver."""
     disks: tuple[tuple[str, Disk], ...] = ()
+    users: tuple[int, tuple[Misfit, ...]] = (-1, ())
+    """Who uses the exclusive claims, after so many changes of the picture: the same wherever the pod goes."""
 
 
 def needs(state: ClusterState, pod: Pod) -> Needs | None:
@@ -210,16 +212,19 @@ def _attached(picture: Picture, name: str) -> dict[tuple[str, str], str]:
 
 def _used(picture: Picture, pod: Pod, needed: Needs, name: str) -> Iterator[Misfit]:
     if needed.exclusive:
-        wanted = set(needed.exclusive)
-        for other, _ in picture.placed(pod.metadata.namespace):
-            if other.claims and wanted.intersection(other.claims):
-                yield Misfit(
-                    FitCode.VOLUME_IN_USE, f"pod {other.metadata.name} has a claim that only one pod may use"
-                )
+        if needed.users[0] != picture.bookings:
+            needed.users = picture.bookings, tuple(_users(picture, pod.metadata.namespace, set(needed.exclusive)))
+        yield from needed.users[1]
     if needed.disks:
         for other in picture.pods_on(name):
             if any(_clash(one, two) for one in needed.disks for two in _disks(other)):
                 yield Misfit(FitCode.VOLUME_IN_USE, f"pod {other.metadata.name} has the same disk")
+
+
+def _users(picture: Picture, namespace: str, wanted: set[str]) -> Iterator[Misfit]:
+    for other, _ in picture.placed(namespace):
+        if other.claims and wanted.intersection(other.claims):
+            yield Misfit(FitCode.VOLUME_IN_USE, f"pod {other.metadata.name} has a claim that only one pod may use")
 
 
 def _clash(one: tuple[str, Disk], two: tuple[str, Disk]) -> bool:

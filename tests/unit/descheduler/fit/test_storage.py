@@ -6,7 +6,7 @@ import pytest
 
 from descheduler.fit import FitCode, Fitter
 from descheduler.picture import Picture
-from tests.unit.descheduler import build
+from tests.unit.descheduler import build, counting
 
 BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
@@ -264,3 +264,24 @@ def test_the_volume_is_ephemeral_and_bound_while_the_pod_waits() -> None:
     held = claim("x-scratch", "v", kind="fast")
     assert codes([held, volume(sites=["s2"]), storage_class()], pod) == {FitCode.VOLUME_AFFINITY}
     assert codes([held, volume(sites=["s1"]), storage_class()], pod) == set()
+
+
+# ---- what it costs
+
+
+def test_who_uses_a_claim_is_found_once_for_all_nodes_and_again_when_somebody_leaves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = counting.calls(monkeypatch, Picture, "placed")
+    user, pod = build.pod("y", on="n0", spec=mounting("data")), build.pod("x", spec=mounting("data"))
+    nodes = [build.node(f"n{number}") for number in range(9)]
+    state = build.state(*nodes, claim(modes=["ReadWriteOncePod"]), volume(), user, pod)
+    picture = Picture(state)
+    fitter = Fitter(picture)
+    assert not any(fitter.fits(pod, name) for name in state.nodes)
+    assert len(asked) == 1
+    picture.take(user)
+    assert all(fitter.fits(pod, name) for name in state.nodes)
+    picture.put(user, "n3")
+    assert not fitter.fits(pod, "n5")
+    assert len(asked) == 3
