@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from cluster.objects import Node, PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -24,16 +24,24 @@ class Unbound(NamedTuple):
     kind: StorageClass
     sent: str | None
     """The node that the scheduler has chosen for it already."""
+    volumes: tuple[PersistentVolume, ...] = ()
+    """Those that could be bound to it on some node, the smallest first."""
 
 
-def misfits(state: ClusterState, claims: Sequence[Unbound], node: Node) -> Iterator[Misfit]:
+def unbound(state: ClusterState, claim: PersistentVolumeClaim, kind: StorageClass, sent: str | None) -> Unbound:
+    """With all that does not depend on the node: there are thousands of either."""
+    suiting = () if sent else (it for it in state.volumes.values() if _suits(it, claim, kind))
+    return Unbound(claim, kind, sent, tuple(sorted(suiting, key=lambda it: _size(it.spec.capacity))))
+
+
+def misfits(claims: Sequence[Unbound], node: Node) -> Iterator[Misfit]:
     """Claims that can neither get a volume that is there nor a new one. The smallest chooses first."""
     chosen: set[str] = set()
-    for claim, kind, sent in sorted(claims, key=lambda it: _size(it.claim.spec.resources.requests)):
+    for claim, kind, sent, volumes in sorted(claims, key=lambda it: _size(it.claim.spec.resources.requests)):
         if sent is not None and sent != node.metadata.name:
             yield Misfit(FitCode.VOLUME_AFFINITY, f"claim {claim.metadata.name} was sent to node {sent}")
             continue
-        volume = None if sent else _volume(state, claim, kind, node, chosen)
+        volume = _volume(volumes, node, chosen)
         if volume is not None:
             chosen.add(volume.metadata.name)
         elif not _provisioned(kind, node):
@@ -55,17 +63,18 @@ def _provisioned(kind: StorageClass, node: Node) -> bool:
     )
 
 
-def _volume(
-    state: ClusterState, claim: PersistentVolumeClaim, kind: StorageClass, node: Node, chosen: set[str]
-) -> PersistentVolume | None:
+def _volume(volumes: Iterable[PersistentVolume], node: Node, chosen: set[str]) -> PersistentVolume | None:
     """The smallest volume that will do. Volumes made for this very claim are bound by others, and soon."""
-    fitting = (it for name, it in state.volumes.items() if name not in chosen and _suits(it, claim, kind, node))
-    return min(fitting, key=lambda it: _size(it.spec.capacity), default=None)
+    return next((it for it in volumes if it.metadata.name not in chosen and _is_reached(it, node)), None)
 
 
-def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim, kind: StorageClass, node: Node) -> bool:
+def _is_reached(volume: PersistentVolume, node: Node) -> bool:
+    affinity = None if volume.spec.node_affinity is None else volume.spec.node_affinity.required
+    return affinity is None or node_rules.matches(affinity, node.metadata.labels, "")
+
+
+def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim, kind: StorageClass) -> bool:
     spec = volume.spec
-    affinity = None if spec.node_affinity is None else spec.node_affinity.required
     return (
         spec.storage_class_name == kind.metadata.name
         and spec.claim_ref is None
@@ -74,7 +83,6 @@ def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim, kind: Storage
         and spec.volume_mode == claim.spec.volume_mode
         and set(claim.spec.access_modes) <= set(spec.access_modes)
         and _size(spec.capacity) >= _size(claim.spec.resources.requests)
-        and (affinity is None or node_rules.matches(affinity, node.metadata.labels, ""))
         and (claim.spec.selector is None or selectors.matches(claim.spec.selector, volume.metadata.labels))
     )
 

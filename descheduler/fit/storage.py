@@ -71,7 +71,7 @@ def needs(state: ClusterState, pod: Pod) -> Needs | None:
 def misfits(picture: Picture, pod: Pod, needed: Needs, node: Node) -> Iterator[Misfit]:
     """Every reason on this side."""
     yield from needed.broken
-    yield from _placed(picture.state, needed, node)
+    yield from _placed(needed, node)
     yield from _zoned(needed, node.metadata.labels)
     yield from _limited(picture, needed, node.metadata.name)
     yield from _used(picture, pod, needed, node.metadata.name)
@@ -126,7 +126,7 @@ def _unbound(state: ClusterState, claim: PersistentVolumeClaim, found: Needs, *,
     if kind is None or kind.volume_binding_mode != "WaitForFirstConsumer":
         found.broken.append(Misfit(FitCode.VOLUME_CLAIM, f"claim {claim.metadata.name} is not bound yet"))
         return
-    found.unbound.append(Unbound(claim, kind, sent))
+    found.unbound.append(provisioning.unbound(state, claim, kind, sent))
     _attach(state, claim, found.attached)
 
 
@@ -165,14 +165,14 @@ def _disks(pod: Pod) -> tuple[tuple[str, Disk], ...]:
 # ---- asking
 
 
-def _placed(state: ClusterState, needed: Needs, node: Node) -> Iterator[Misfit]:
+def _placed(needed: Needs, node: Node) -> Iterator[Misfit]:
     for volume in needed.volumes:
         affinity = volume.spec.node_affinity
         required = None if affinity is None else affinity.required
         if required is not None and not node_rules.matches(required, node.metadata.labels, ""):
             yield Misfit(FitCode.VOLUME_AFFINITY, f"volume {volume.metadata.name} cannot be reached from the node")
     if needed.unbound:
-        yield from provisioning.misfits(state, needed.unbound, node)
+        yield from provisioning.misfits(needed.unbound, node)
 
 
 def _zoned(needed: Needs, labels: Mapping[str, str]) -> Iterator[Misfit]:

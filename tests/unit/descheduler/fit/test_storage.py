@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from descheduler.fit import FitCode, Fitter
+from descheduler.fit import FitCode, Fitter, provisioning
 from descheduler.picture import Picture
 from tests.unit.descheduler import build, counting
 
@@ -285,3 +285,22 @@ def test_who_uses_a_claim_is_found_once_for_all_nodes_and_again_when_somebody_le
     picture.put(user, "n3")
     assert not fitter.fits(pod, "n5")
     assert len(asked) == 3
+
+
+def test_volumes_for_a_claim_are_sought_once_for_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One volume in each of nine places; only where it is reached does it count."""
+    asked, real = list[Any](), provisioning._suits
+
+    def counted(*args: Any) -> bool:
+        asked.append(args)
+        return real(*args)
+
+    monkeypatch.setattr(provisioning, "_suits", counted)
+    sites = [f"s{number}" for number in range(9)]
+    nodes = [build.node(f"on-{site}", labels={"site": site}) for site in (*sites, "none")]
+    volumes = [volume(f"v-{site}", sites=[site], **STATIC) for site in sites]
+    pod = build.pod("x", spec=mounting("data"))
+    state = build.state(*nodes, *volumes, storage_class(provisioner=NO_PROVISIONER), WAITING, pod)
+    fitter = Fitter(Picture(state))
+    assert [name for name in state.nodes if fitter.fits(pod, name)] == [f"on-{site}" for site in sites]
+    assert len(asked) == len(volumes)
