@@ -28,7 +28,11 @@ def find(context: Context) -> Iterator[Mixed]:
     """
     spot = context.state.roster.spot()
     # One pod of each kind: those of one owner share their annotations, unless somebody wrote on one of them by hand.
-    asked = {(mixes.owner(pod), id(pod.metadata.annotations)): pod for pod in _may_avoid(context, spot)}
+    # An owner reference is what the creator of a pod wrote, so it counts in the pod's own namespace only.
+    asked = {
+        (pod.metadata.namespace, mixes.owner(pod), id(pod.metadata.annotations)): pod
+        for pod in _may_avoid(context, spot)
+    }
     found = {workload.key: workload for pod in asked.values() if (workload := _workload(pod, context)) is not None}
     for workload in sorted(found.values(), key=mixes.by_name):
         there = mixes.settled(workload, context)

@@ -52,7 +52,7 @@ class Places:
         self._fitter = fitter
         self._groups: dict[Group, list[tuple[float, str]]] = {}
         self._loads: dict[str, float] = {}
-        self._spreads: dict[str, Spread] = {}
+        self._spreads: dict[tuple[str, str], Spread] = {}
         for name, node in picture.state.nodes.items():
             if node.open:
                 self._loads[name] = load = picture.load(name)
@@ -181,9 +181,9 @@ class Places:
         workload = self._picture.state.workload(pod)
         if workload is None:
             return Spread()
-        found = self._spreads.get(workload.uid)
+        found = self._spreads.get(workload.key)
         if found is None:
-            found = self._spreads[workload.uid] = Spread()
+            found = self._spreads[workload.key] = Spread()
             for _, sibling in self._picture.state.siblings(workload):
                 if sibling.node_name:
                     self._count(found, sibling.node_name, 1)

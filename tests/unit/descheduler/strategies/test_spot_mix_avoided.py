@@ -207,3 +207,12 @@ def test_who_does_not_avoid_spot_is_not_looked_at() -> None:
     context = Context(state, policy(), keys.under(), NOW, {})
     assert [it.workload.name for it in avoiding.find(context)] == ["db"]
     assert len(context.decisions) == 1
+
+
+def test_a_pod_of_another_namespace_does_not_stand_in_for_the_workload_it_claims_to_belong_to() -> None:
+    """Which of them is heard of last is a matter of luck; each is asked for its own namespace."""
+    forged = build.pod("f", on="s0", namespace="other", of=build.owner("ReplicaSet", "db-rs"), annotations=AVOID)
+    chosen = policy()
+    state = build.state(*NODES, *db("s0", "s1"), forged, settings=chosen)
+    found = avoiding.find(Context(state, chosen, keys.under(chosen.label_prefix), NOW, {}))
+    assert [it.workload.key for it in found] == [("default", "uid-default-db"), ("other", "uid-default-db-rs")]
