@@ -66,14 +66,14 @@ def _counted(kind: Watched, names: list[str], what: str) -> Iterator[Gap]:
 
 
 def _missing_owners(state: ClusterState) -> Iterator[tuple[Watched, str]]:
-    for (_, uid), pods in state.by_owner.items():
-        found = state.controllers.get(uid)
+    for (namespace, uid), pods in state.by_owner.items():
+        found = state.controller(namespace, uid)
         pod = next(iter(pods.values()))
         owner = pod.metadata.controller
         if found is not None and found.object is not None:
             owner = found.object.metadata.controller
-        if owner is not None and owner.kind in OWNERS and owner.uid not in state.controllers:
-            yield OWNERS[owner.kind], f"{pod.metadata.namespace}/{owner.name}"
+        if owner is not None and owner.kind in OWNERS and state.controller(namespace, owner.uid) is None:
+            yield OWNERS[owner.kind], f"{namespace}/{owner.name}"
 
 
 def _missing_storage(state: ClusterState) -> Iterator[tuple[Watched, str]]:

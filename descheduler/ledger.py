@@ -41,9 +41,9 @@ class Ledger:
         self.booked = 0
         """Grows with every booking; what was found impossible at the same number still is."""
         self.surging = scaling.open_surges(state)
-        """Who doubles which workload, by its UID."""
+        """Who doubles which workload, by its key."""
         self._hint = keys.under(settings.label_prefix).migration_target
-        self._stateful: dict[str, str] = {}
+        self._stateful: dict[Key, str] = {}
         self._open_migrations()
         self.places = Places(self.picture, self.fitter)
         self._wait_for_places()
@@ -70,18 +70,18 @@ class Ledger:
         self.booked += 1
         owner = pod.metadata.controller
         if owner is not None and owner.kind == "StatefulSet":
-            self._stateful[owner.uid] = pod.metadata.name
+            self._stateful[pod.metadata.namespace, owner.uid] = pod.metadata.name
 
     def _book_surge(self, pod: Pod) -> None:
         """No disruption, so no budget; but a workload is doubled once at a time."""
         found = self.state.workload(pod)
         if found is not None:
-            self.surging[found.uid] = f"the move of {pod.metadata.name} in this plan"
+            self.surging[found.key] = f"the move of {pod.metadata.name} in this plan"
 
     def _one_at_a_time(self, pod: Pod) -> tuple[Reason, ...]:
         """A StatefulSet gives its word about the order of its pods, so this plan moves one of them."""
         owner = pod.metadata.controller
-        other = None if owner is None else self._stateful.get(owner.uid)
+        other = None if owner is None else self._stateful.get((pod.metadata.namespace, owner.uid))
         if owner is None or other is None:
             return ()
         return (Reason(Code.STATEFULSET_BUSY, f"this plan moves pod {other} of StatefulSet {owner.name}"),)
@@ -124,7 +124,7 @@ class Ledger:
             return
         owner = resolved.owner.uid if resolved.owner is not None else ""
         workload = resolved.workload.uid if resolved.workload is not None else owner
-        self.limits.book_names(resolved.source_node, migration.metadata.namespace, workload)
+        self.limits.book_names(resolved.source_node, (migration.metadata.namespace, workload))
         siblings = self.state.by_owner.get((migration.metadata.namespace, owner), {})
         waiting = any(not it.node_name for it in siblings.values())
         target = goals.of(migration, self.state)

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Final
 
 from cluster.objects import Pod
+from descheduler.node_state import Key
 from descheduler.reasons import Code, Reason
 from descheduler.state import ClusterState
 from descheduler.workload import Workload
@@ -26,7 +27,7 @@ class Limits:
         self._total = 0
         self._by_node: Counter[str] = Counter()
         self._by_namespace: Counter[str] = Counter()
-        self._by_workload: Counter[str] = Counter()
+        self._by_workload: Counter[Key] = Counter()
 
     @property
     def exhausted(self) -> bool:
@@ -56,14 +57,14 @@ class Limits:
 
     def book(self, pod: Pod, source: str) -> None:
         """The pod will be moved, or is on its way."""
-        self.book_names(source, pod.metadata.namespace, self._identity(pod, self._state.workload(pod)))
+        self.book_names(source, self._identity(pod, self._state.workload(pod)))
 
-    def book_names(self, source: str, namespace: str, workload_uid: str) -> None:
+    def book_names(self, source: str, workload: Key) -> None:
         """The same for a pod that is gone, of which only these are known."""
         self._total += 1
         self._by_node[source] += 1
-        self._by_namespace[namespace] += 1
-        self._by_workload[workload_uid] += 1
+        self._by_namespace[workload[0]] += 1
+        self._by_workload[workload] += 1
 
     def _of_workload(self, pod: Pod) -> tuple[Reason, ...]:
         workload = self._state.workload(pod)
@@ -88,8 +89,8 @@ class Limits:
         """Moves of its workload that are under way or booked."""
         return self._by_workload[self._identity(pod, self._state.workload(pod))]
 
-    def _identity(self, pod: Pod, workload: Workload | None) -> str:
-        return pod.metadata.uid if workload is None else workload.uid
+    def _identity(self, pod: Pod, workload: Workload | None) -> Key:
+        return (pod.metadata.namespace, pod.metadata.uid) if workload is None else workload.key
 
 
 def by_replicas(replicas: int) -> int:

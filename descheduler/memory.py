@@ -1,7 +1,7 @@
 """What is remembered of finished moves: which workloads rest, and which records are no longer needed.   Pure.
 
-The records are the PodMigrations themselves, so a restart forgets nothing. A workload is known by its UID, a pod on
-its own by namespace and name.
+The records are the PodMigrations themselves, so a restart forgets nothing. A workload is known by namespace
+and UID, because the UID is what somebody wrote on a pod; a pod on its own by namespace and name.
 """
 
 from __future__ import annotations
@@ -120,14 +120,19 @@ def subject(migration: PodMigration) -> str:
     """
     status = migration.status
     if status.resolved is not None and status.resolved.workload is not None:
-        return status.resolved.workload.uid
+        return f"{migration.metadata.namespace}/{status.resolved.workload.uid}"
     copied = status.replacement.name if status.replacement is not None and went(migration) else ""
     return f"{migration.metadata.namespace}/{copied or migration.spec.pod_ref.name}"
 
 
 def subject_of(pod: Pod, workload: Workload | None) -> str:
     """Under which the moves of a pod are remembered."""
-    return workload.uid if workload is not None and workload.uid else "/".join(pod.metadata.key)
+    return of_workload(workload) if workload is not None and workload.uid else "/".join(pod.metadata.key)
+
+
+def of_workload(workload: Workload) -> str:
+    """The same of any pod of it."""
+    return "/".join(workload.key)
 
 
 def went(migration: PodMigration) -> bool:

@@ -16,6 +16,7 @@ from cluster.objects import Node, Pod
 from descheduler import marks
 from descheduler.guards import Context, wishes
 from descheduler.guards.case import Case
+from descheduler.node_state import Key
 from descheduler.requests import Said, pod_subject
 from descheduler.workload import Workload
 from policy import keys, placement, values
@@ -91,11 +92,11 @@ def _of_workload(found: Workload, context: Context) -> Iterator[Mistake]:
 
 
 def _of_pods(context: Context) -> Iterator[Said]:
-    first: dict[tuple[str, Malformed], Pod] = {}
-    several: set[tuple[str, Malformed]] = set()
+    first: dict[tuple[Key, Malformed], Pod] = {}
+    several: set[tuple[Key, Malformed]] = set()
     for pod, wrong in _wrong_on_pods(context):
         owner = context.state.workload(pod)
-        key = (pod.metadata.uid if owner is None else owner.uid), wrong
+        key = (pod.metadata.key if owner is None else owner.key), wrong
         if first.setdefault(key, pod) is not pod:
             several.add(key)
     for key, pod in first.items():
@@ -146,7 +147,7 @@ def _on(found: Metadata, namespace: str, context: Context) -> Iterator[Malformed
 def _is_top(found: Workload, context: Context) -> bool:
     """A Deployment hands its annotations down to its ReplicaSets; they are its own."""
     above = found.object.metadata.controller if found.object is not None else None
-    return above is None or above.uid not in context.state.controllers
+    return above is None or context.state.controller(found.namespace, above.uid) is None
 
 
 def _said(mistake: Mistake) -> Said:

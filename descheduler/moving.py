@@ -36,8 +36,8 @@ class Moving:
         """Open ones by namespace and name of the pod that they move."""
         self.exchanged: dict[str, list[PodMigration]] = {}
         """Those that have traded targets, by namespace; ended ones count, for the other may still be under way."""
-        self.taken: set[str] = set()
-        """UIDs of pods that stand in for another, of ended ones too."""
+        self.taken: set[Key] = set()
+        """Namespaces and UIDs of pods that stand in for another, of ended ones too."""
         self.kept: dict[Any, Any] = {}
         """What others have worked out from all this, under keys of their own."""
         for migration in migrations:
@@ -46,7 +46,7 @@ class Moving:
     def _note(self, migration: PodMigration) -> None:
         status, namespace = migration.status, migration.metadata.namespace
         if status.replacement is not None:
-            self.taken.add(status.replacement.uid)
+            self.taken.add((namespace, status.replacement.uid))
             if status.exchange is not None:
                 self.exchanged.setdefault(namespace, []).append(migration)
         if status.phase not in OPEN:

@@ -19,7 +19,7 @@ from typing import Final
 from cluster.objects import Pod
 from descheduler import demand
 from descheduler.fit import Fitter
-from descheduler.node_state import NodeState
+from descheduler.node_state import Key, NodeState
 from descheduler.nowhere import Nowhere, Question
 from descheduler.picture import Picture
 from descheduler.proposal import Aim
@@ -52,7 +52,7 @@ class Places:
         self._fitter = fitter
         self._groups: dict[Group, list[tuple[float, str]]] = {}
         self._loads: dict[str, float] = {}
-        self._spreads: dict[tuple[str, str], Spread] = {}
+        self._spreads: dict[Key, Spread] = {}
         for name, node in picture.state.nodes.items():
             if node.open:
                 self._loads[name] = load = picture.load(name)

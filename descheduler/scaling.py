@@ -65,7 +65,7 @@ def target_of(workload: Workload | None, owner_uid: str, state: ClusterState) ->
     found = workload.object if workload is not None else None
     if workload is None or not isinstance(found, Deployment | ReplicaSet):
         return None
-    direct = state.controllers.get(owner_uid)
+    direct = state.controller(workload.namespace, owner_uid)
     parts = (found, direct.object) if direct is not None else (found,)
     pods = state.by_owner.get((workload.namespace, owner_uid), {}).values()
     return ScaleTarget(
@@ -80,10 +80,10 @@ def target_of(workload: Workload | None, owner_uid: str, state: ClusterState) ->
     )
 
 
-def hindrances(subject: Subject, surging: Mapping[str, str]) -> tuple[str, ...]:
-    """Why one pod more cannot be started beside this one. `surging`: Surges under way by UID of their workload."""
+def hindrances(subject: Subject, surging: Mapping[Key, str]) -> tuple[str, ...]:
+    """Why one pod more cannot be started beside this one. `surging`: Surges under way by key of their workload."""
     found = tuple(text for check in _BEFORE if (text := check(subject)))
-    other = surging.get(subject.workload.uid)
+    other = surging.get(subject.workload.key)
     return (*found, f"{other} is doubling {subject.workload.text} already") if other else found
 
 
@@ -98,22 +98,22 @@ def autoscalers(state: ClusterState) -> dict[Autoscaled, str]:
     return {(namespace, ref.kind, ref.name): name for namespace, name, ref in refs}
 
 
-def open_surges(state: ClusterState, but: PodMigration | None = None) -> dict[str, str]:
-    """Names of moves that double a workload, by its UID. Of two that have not begun, the older goes first."""
-    found: dict[str, str] = {}
-    for uid, other in _surges(state):
+def open_surges(state: ClusterState, but: PodMigration | None = None) -> dict[Key, str]:
+    """Names of moves that double a workload, by its key. Of two that have not begun, the older goes first."""
+    found: dict[Key, str] = {}
+    for key, other in _surges(state):
         if but is None or _goes_before(other, but):
-            found[uid] = f"PodMigration {other.metadata.name}"
+            found[key] = f"PodMigration {other.metadata.name}"
     return found
 
 
-def _surges(state: ClusterState) -> list[tuple[str, PodMigration]]:
-    """Open ones, each with the UID of its workload."""
+def _surges(state: ClusterState) -> list[tuple[Key, PodMigration]]:
+    """Open ones, each with the key of its workload."""
     kept = state.moving.kept
     if _surges not in kept:
         doubling = (it for it in state.open_migrations() if mode_of(it) == SURGE)
-        kept[_surges] = [(uid, it) for it in doubling if (uid := _workload_uid(it, state))]
-    found: list[tuple[str, PodMigration]] = kept[_surges]
+        kept[_surges] = [(key, it) for it in doubling if (key := state.moved(it)) is not None]
+    found: list[tuple[Key, PodMigration]] = kept[_surges]
     return found
 
 
@@ -132,15 +132,6 @@ def _goes_before(other: PodMigration, mine: PodMigration) -> bool:
 def _age(it: PodMigration) -> tuple[str, Key]:
     created = it.metadata.creation_timestamp
     return created.isoformat() if created is not None else "", it.metadata.key
-
-
-def _workload_uid(migration: PodMigration, state: ClusterState) -> str:
-    resolved = migration.status.resolved
-    if resolved is not None and resolved.workload is not None:
-        return resolved.workload.uid
-    pod = state.pods.get((migration.metadata.namespace, migration.spec.pod_ref.name))
-    found = state.workload(pod) if pod is not None else None
-    return found.uid if found is not None else ""
 
 
 # ---- what speaks against it
@@ -193,7 +184,8 @@ def _rollout(subject: Subject) -> str:
     if found.spec.paused:
         return "its rollout is paused"
     owner = subject.pod.metadata.controller
-    direct = subject.state.controllers.get(owner.uid) if owner is not None else None
+    space = subject.workload.namespace
+    direct = subject.state.controller(space, owner.uid) if owner is not None else None
     newest = found.metadata.annotations.get(keys.DEPLOYMENT_REVISION)
     mine = direct.annotations.get(keys.DEPLOYMENT_REVISION) if direct is not None else None
     others = any(

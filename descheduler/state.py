@@ -94,7 +94,8 @@ class ClusterState:
         """Who asks for a mix of spot and on-demand."""
         self.namespaces: dict[str, Namespace] = {}
         self.controllers: dict[str, Workload] = {}
-        """Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs by UID."""
+        """Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs by UID. For one that a reference names ask
+        `controller`."""
         self.replica_sets: dict[str, set[str]] = {}
         """UIDs of ReplicaSets by UID of their Deployment."""
         self.budgets: dict[str, dict[Key, PodDisruptionBudget]] = {}
@@ -131,9 +132,23 @@ class ClusterState:
         return direct if above is None else self._controlled_by(above, pod.metadata.namespace)
 
     def _controlled_by(self, owner: OwnerReference, namespace: str) -> Workload:
-        """An owner reference is what the creator of a pod wrote: it reaches no other namespace."""
-        found = self.controllers.get(owner.uid)
-        return found if found is not None and found.namespace == namespace else workload.unknown(owner, namespace)
+        return self.controller(namespace, owner.uid) or workload.unknown(owner, namespace)
+
+    def controller(self, namespace: str, uid: str) -> Workload | None:
+        """What a reference from this namespace names. An owner reference is what the creator of a pod wrote, and what
+        a migration has noted comes from one: it reaches no other namespace.
+        """
+        found = self.controllers.get(uid)
+        return found if found is not None and found.namespace == namespace else None
+
+    def moved(self, migration: PodMigration) -> Key | None:
+        """Key of the workload that a migration is about: as noted when it was taken up, else by the pod."""
+        namespace, resolved = migration.metadata.namespace, migration.status.resolved
+        if resolved is not None and resolved.workload is not None:
+            return namespace, resolved.workload.uid
+        pod = self.pods.get((namespace, migration.spec.pod_ref.name))
+        found = self.workload(pod) if pod is not None else None
+        return found.key if found is not None else None
 
     def siblings(self, found: Workload) -> Iterator[tuple[Key, Pod]]:
         """Pods of a workload, all of its ReplicaSets included."""

@@ -44,9 +44,9 @@ def _going(state: ClusterState) -> Iterator[tuple[str, demand.Demand, int]]:
 def _missing(state: ClusterState) -> Iterator[tuple[str, demand.Demand, int]]:
     """An owner may lack pods for other reasons too, so no more than are being moved."""
     for key, moves in state.moving.by_owner.items():
-        owner, pods = state.controllers.get(key[1]), state.by_owner.get(key)
+        owner, pods = state.controller(*key), state.by_owner.get(key)
         resolved = moves[0].status.resolved
-        if owner is None or owner.key != key or owner.replicas is None or not pods or resolved is None:
+        if owner is None or owner.replicas is None or not pods or resolved is None:
             continue
         placed = sum(bool(pod.node_name) and name not in state.going for name, pod in pods.items())
         count = min(owner.replicas - placed, len(moves))

@@ -31,7 +31,7 @@ class Context:
     keys: Keys
     now: datetime
     cooldowns: Mapping[str, datetime]
-    """Until when a workload rests, by its UID."""
+    """Until when a workload rests, by its subject in `memory`."""
 
     @cached_property
     def window_is_open(self) -> bool:
@@ -49,12 +49,13 @@ class Context:
         return {key: found for found in self.state.open_migrations() for key in _pods_of(found)}
 
     @cached_property
-    def moves_of(self) -> Mapping[str, tuple[Key, ...]]:
-        """Pods that are moving, by UID of their workload."""
-        found: dict[str, tuple[Key, ...]] = {}
+    def moves_of(self) -> Mapping[Key, tuple[Key, ...]]:
+        """Pods that are moving, by key of their workload."""
+        found: dict[Key, tuple[Key, ...]] = {}
         for key, migration in self.moving.items():
-            uid = self._workload_uid(key, migration)
-            found[uid] = (*found.get(uid, ()), key)
+            workload = self.state.moved(migration)
+            if workload is not None:
+                found[workload] = (*found.get(workload, ()), key)
         return found
 
     @cached_property
@@ -107,14 +108,6 @@ class Context:
     def _excluded(self) -> Decision:
         nobody = placement.Subject(namespace_name=self.settings.excluded_namespaces[0], pod=ObjectMeta())
         return placement.decide(nobody, keys=self.keys, settings=self.settings)
-
-    def _workload_uid(self, key: Key, migration: PodMigration) -> str:
-        resolved = migration.status.resolved
-        if resolved is not None and resolved.workload is not None:
-            return resolved.workload.uid
-        pod = self.state.pods.get(key)
-        found = self.state.workload(pod) if pod is not None else None
-        return found.uid if found is not None else ""
 
 
 class Case:
@@ -183,8 +176,7 @@ class Case:
         owner, top = self.pod.metadata.controller, self.workload
         if owner is None or top is None or top.object is not None:
             return top
-        direct = self.context.state.controllers.get(owner.uid)
-        return direct if direct is not None and direct.namespace == top.namespace else top
+        return self.context.state.controller(top.namespace, owner.uid) or top
 
 
 def _pods_of(migration: PodMigration) -> Iterator[Key]:

@@ -101,7 +101,8 @@ def _rollout(case: Case, deployment: Deployment) -> str | None:
 
 def _is_newest(case: Case, deployment: Deployment) -> bool:
     owner = case.pod.metadata.controller
-    direct = case.context.state.controllers.get(owner.uid) if owner is not None else None
+    space = case.pod.metadata.namespace
+    direct = case.context.state.controller(space, owner.uid) if owner is not None else None
     if direct is None or not isinstance(direct.object, ReplicaSet):
         return False
     newest = deployment.metadata.annotations.get(keys.DEPLOYMENT_REVISION)
@@ -129,7 +130,8 @@ def statefulset_moving(case: Case) -> str | None:
     found = _statefulset(case)
     if found is None:
         return None
-    others = [name for _, name in case.context.moves_of.get(found.metadata.uid, ()) if name != case.pod.metadata.name]
+    key = found.metadata.namespace, found.metadata.uid
+    others = [name for _, name in case.context.moves_of.get(key, ()) if name != case.pod.metadata.name]
     return f"{others[0]} of StatefulSet {found.metadata.name} is moving" if others else None
 
 

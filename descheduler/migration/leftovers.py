@@ -43,12 +43,12 @@ def find(state: ClusterState, keys: Keys) -> Iterator[Leftover]:
         elif labels.get(keys.migration_status) in UNFINISHED:
             yield meta.namespace, marking.bare(pod, keys)
     workloads = {
-        it.status.resolved.workload.uid
+        (it.metadata.namespace, it.status.resolved.workload.uid)
         for it in alive
         if it.status.resolved is not None and it.status.resolved.workload is not None
     }
     for found in state.controllers.values():
-        if keys.moving in found.labels and found.kind in marking.MARKED and found.uid not in workloads:
+        if keys.moving in found.labels and found.kind in marking.MARKED and found.key not in workloads:
             yield found.namespace, MarkWorkload(found.kind, found.name, found.uid, None)
 
 

@@ -24,6 +24,7 @@ from cluster.objects import Deployment, Pod, PodDisruptionBudget, ReplicaSet
 from descheduler import grace, scaling
 from descheduler.guards.case import Case
 from descheduler.migration import temporary_budget
+from descheduler.node_state import Key
 from descheduler.proposal import Mode, Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.workload import Workload
@@ -45,7 +46,7 @@ class Question:
     urgency: Urgency
     budget: tuple[Reason, ...] = ()
     """Why the API would not evict it now."""
-    surging: Mapping[str, str] = field(default_factory=dict)
+    surging: Mapping[Key, str] = field(default_factory=dict)
     """Surges under way, by UID of the workload."""
     asked: str = ""
     """The mode that somebody asked for."""
@@ -95,7 +96,7 @@ def _forced(case: Case, found: Workload, question: Question) -> Mode | tuple[Rea
     missed = case.pod.ready and (never or _is_only(case.pod, case, found))
     if missed and _in_time(case, found, question.deadline) and not _against(case, found, question):
         return Mode.SURGE
-    waits = several or (never and found.uid in question.surging)  # its turn to be doubled comes
+    waits = several or (never and found.key in question.surging)  # its turn to be doubled comes
     return (question.budget or Mode.EVICT) if waits else Mode.EVICT
 
 

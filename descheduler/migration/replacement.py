@@ -123,9 +123,11 @@ def _give_out(migration: PodMigration, state: ClusterState) -> dict[Key, Match]:
     waiting = [it for it in unserved if it.status.step in WAITING]
     if not waiting:
         return {}
-    taken = state.moving.taken
+    space, taken = migration.metadata.namespace, state.moving.taken
     free = {
-        it.metadata.key: [pod for pod in candidates(it, state) if pod.node_name and pod.metadata.uid not in taken]
+        it.metadata.key: [
+            pod for pod in candidates(it, state) if pod.node_name and (space, pod.metadata.uid) not in taken
+        ]
         for it in waiting
     }
     handout = _Handout(free, {it.metadata.key: goals.of(it, state) for it in unserved})

@@ -131,8 +131,7 @@ def _workload(migration: PodMigration, state: ClusterState) -> Workload | None:
     resolved = migration.status.resolved
     if resolved is None or resolved.workload is None:
         return None
-    found = state.controllers.get(resolved.workload.uid)
-    return found if found is not None and found.namespace == migration.metadata.namespace else None
+    return state.controller(migration.metadata.namespace, resolved.workload.uid)
 
 
 def _selector(found: Workload, state: ClusterState, settings: Settings) -> LabelSelector | None:

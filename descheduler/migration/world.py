@@ -92,7 +92,7 @@ def workload_of(migration: PodMigration, state: ClusterState) -> Workload | None
     """The workload as it is now: by the UID noted when the move was taken up, else by the pod."""
     resolved = migration.status.resolved
     if resolved is not None and resolved.workload is not None:
-        return state.controllers.get(resolved.workload.uid)
+        return state.controller(migration.metadata.namespace, resolved.workload.uid)
     source = source_of(migration, state)
     return state.workload(source) if source is not None else None
 

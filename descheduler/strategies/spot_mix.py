@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from cluster.objects import Pod
-from descheduler import avoiding, mixes, resting
+from descheduler import avoiding, memory, mixes, resting
 from descheduler.following import Followed
 from descheduler.guards import Context
 from descheduler.mixes import Mixed
@@ -28,6 +28,7 @@ from descheduler.reasons import Code, Reason
 from descheduler.resting import Held
 from descheduler.state import ClusterState
 from descheduler.usage import Usage
+from descheduler.workload import Workload
 from policy import keys, mix
 from policy.capacity import CapacityType
 from policy.settings import Settings
@@ -115,16 +116,17 @@ class _Rests:
     def read(cls, state: ClusterState, args: Args, now: datetime) -> _Rests:
         return cls(resting.interrupted(state, args.cool_down, now), resting.missed(state, NAME, args.cool_down, now))
 
-    def of(self, uid: str, *, to_spot: bool) -> Reason | None:
+    def of(self, found: Workload, *, to_spot: bool) -> Reason | None:
         """On-demand is safe after an interruption; spot is not."""
-        return self.missed.get(uid) or (self.interrupted.get(uid) if to_spot else None)
+        subject = memory.of_workload(found)
+        return self.missed.get(subject) or (self.interrupted.get(subject) if to_spot else None)
 
 
 def _leave(
     found: Mixed, pods: Sequence[Pod], context: Context, rests: _Rests, *, to_spot: bool
 ) -> Iterator[Proposal]:
     why = _why(found)
-    held = rests.of(found.workload.uid, to_spot=to_spot)
+    held = rests.of(found.workload, to_spot=to_spot)
     aim = _balance(found, pods, why, context.state.nodes, to_spot=to_spot) if held is None else Held(held)
     shown = found.over_elsewhere if to_spot else found.over_on_spot
     for number, pod in enumerate(_in_order(pods, context, to_spot=to_spot)):

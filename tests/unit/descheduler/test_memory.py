@@ -17,7 +17,8 @@ from tests.unit.descheduler import build
 from tests.unit.descheduler.guarding import NOW
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
-WEB = "uid-shop-web"
+UID = "uid-shop-web"
+WEB = f"shop/{UID}"
 
 
 def stamp(at: datetime) -> str:
@@ -30,7 +31,7 @@ def move(
     *,
     landed: str = "b",
     on_target: bool | None = None,
-    workload: str | None = WEB,
+    workload: str | None = UID,
     pod: str = "web-1",
     step: str = "",
     **metadata: Any,
@@ -97,7 +98,7 @@ COOLDOWNS: dict[str, tuple[list[PodMigration], dict[str, timedelta]]] = {
     "no longer than that": ([failed(n * MINUTE) for n in range(1, 2000)], {WEB: 6 * HOUR}),
     "two workloads": (
         [failed(MINUTE), failed(MINUTE, workload="x"), failed(2 * MINUTE, workload="x")],
-        {WEB: 5 * MINUTE, "x": 10 * MINUTE},
+        {WEB: 5 * MINUTE, "shop/x": 10 * MINUTE},
     ),
     "a pod on its own": ([failed(MINUTE, workload=None, pod="solo")], {"shop/solo": 5 * MINUTE}),
     "a pod that was copied": ([move(MINUTE, landed="a", workload=None, pod="solo")], {"shop/web-2": 5 * MINUTE}),

@@ -178,7 +178,7 @@ def test_one_that_is_not_ready_serves_nobody() -> None:
 
 
 def test_a_workload_is_doubled_once_at_a_time() -> None:
-    (reason,) = answer(deployed(1), surging={"uid-default-x": "PodMigration m"})
+    (reason,) = answer(deployed(1), surging={("default", "uid-default-x"): "PodMigration m"})
     assert "PodMigration m is doubling Deployment default/x already" in reason.text
 
 

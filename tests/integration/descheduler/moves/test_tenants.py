@@ -90,6 +90,16 @@ def forged(mode: str) -> Callable[[Tenant], None]:
     return write
 
 
+def fake(it: Tenant) -> None:
+    """The UID of the victim's Deployment under a kind that no cluster has: the garbage collector lets that be."""
+    uid = it.victim.kube.get("deployments", APP, it.victim.namespace)["metadata"]["uid"]
+    owner = {"apiVersion": "example.com/v1", "kind": "Fake", "name": APP, "uid": uid, "controller": True}
+    made = objects.pod("fake", annotations={KEYS.rescheduling: "enabled"})
+    made["metadata"] |= {"ownerReferences": [owner], "labels": {"app": APP, KEYS.rescheduling: "enabled"}}
+    it.api.create("pods", made, it.namespace)
+    it.ask("fake", mode="Evict", targetNode=it.victim.target)
+
+
 def copied(it: Tenant) -> None:
     """The marks of a move on a pod of his own, naming the victim's pod and its node."""
     found = it.pod()
@@ -105,6 +115,7 @@ FORGERIES: dict[str, Callable[[Tenant], None]] = {
     "its UID": by_uid,
     "a forged owner, to be evicted": forged("Evict"),
     "a forged owner, to be doubled": forged("Surge"),
+    "the UID of a workload elsewhere": fake,
     "marks of a move": copied,
 }
 

@@ -227,7 +227,7 @@ def test_a_migration_of_the_same_name_in_another_namespace_does_not_count() -> N
 
 
 LATER, EARLIER = NOW + timedelta(minutes=7), NOW
-WEB = "uid-shop-web"
+WEB = "shop/uid-shop-web"
 RESTS = {
     "its workload": (pod(), {WEB: LATER}, "Deployment shop/web did not help; it rests until 2026-02-01T12:07:00Z"),
     "its workload, until now": (pod(), {WEB: EARLIER}, None),
