@@ -223,7 +223,7 @@ def _decide(context: Context, plan: Plan | None, *, may_begin: bool) -> Decided:
         *leaving.requests(departures, context, plan, may_begin=may_begin),
         *marks.requests(context, drained=drained, lost=lost),
         *maintenance.requests(drains, context, plan, may_begin=may_begin),
-        *temporary_budget.requests(context.state, settings),
+        *temporary_budget.requests(context.state, settings, lost),
     )
     return Decided(drains, departures, tuple(it for it in found if may_begin or not _begins(it)))
 

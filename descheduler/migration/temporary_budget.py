@@ -2,15 +2,15 @@
 
 While we take one pod of a workload away, nobody else should take another. Two budgets on one pod would be worse than
 none, for the API then refuses every eviction of it; so ours is made only where no other selects any of the pods, and
-goes as soon as there is one. While a node of the workload is being lost there is none either: the pods go with the
-node, and one at a time would be too slow. It is owned by every open migration of the workload and so goes with the
-last of them, even if nobody is left to remove it.
+goes as soon as there is one. While a node that pods of the workload leave is being lost there is none either, for
+whatever reason they began to leave: they go with the node, and one at a time would be too slow. It is owned by every
+open migration of the workload and so goes with the last of them, even if nobody is left to remove it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -66,9 +66,9 @@ def is_ours(budget: PodDisruptionBudget) -> bool:
     return budget.metadata.name.endswith(SUFFIX) and budget.metadata.labels.get(MANAGED_BY) == OURS
 
 
-def requests(state: ClusterState, settings: Settings) -> Iterator[Request]:
-    """What brings the budgets to what they should be."""
-    wanted = {it.key: it for it in _wanted(state, settings)}
+def requests(state: ClusterState, settings: Settings, lost: Collection[str] = ()) -> Iterator[Request]:
+    """What brings the budgets to what they should be. `lost`: names of nodes that are being lost."""
+    wanted = {it.key: it for it in _wanted(state, settings, lost)}
     for key, one in wanted.items():
         known = state.budgets.get(key[0], {}).get(key)
         if known is None:
@@ -107,7 +107,7 @@ def hold(migration: PodMigration, pod: Pod, state: ClusterState, settings: Setti
 # ---- which are wanted
 
 
-def _wanted(state: ClusterState, settings: Settings) -> Iterator[Wanted]:
+def _wanted(state: ClusterState, settings: Settings, lost: Collection[str]) -> Iterator[Wanted]:
     by_workload: dict[str, list[PodMigration]] = {}
     for migration in state.open_migrations():
         found = _workload(migration, state)
@@ -115,10 +115,16 @@ def _wanted(state: ClusterState, settings: Settings) -> Iterator[Wanted]:
             by_workload.setdefault(found.uid, []).append(migration)
     for uid, migrations in by_workload.items():
         found = state.controllers[uid]
-        hurried = any(it.spec.strategy == HURRIED for it in migrations)
+        hurried = any(_hurries(it, lost) for it in migrations)
         selector = None if hurried else _selector(found, state, settings)
         if selector is not None:
             yield Wanted(found, selector, tuple(sorted(migrations, key=lambda it: it.metadata.name)))
+
+
+def _hurries(migration: PodMigration, lost: Collection[str]) -> bool:
+    """A node may be lost while it is drained: the moves are those of the drain then."""
+    resolved = migration.status.resolved
+    return migration.spec.strategy == HURRIED or (resolved is not None and resolved.source_node in lost)
 
 
 def _evicts(migration: PodMigration) -> bool:

@@ -5,18 +5,22 @@ from typing import Any
 
 import pytest
 
+from cluster import errors
 from cluster.objects import PodMigration
+from cluster.resources import PDBS
 from descheduler import publish
 from descheduler.migration import machine, permits, temporary_budget
 from descheduler.migration.actions import Action, Evict, MarkPod, Wait, Write
 from descheduler.migration.judge import Judge
 from descheduler.proposal import Move, Urgency
+from descheduler.requests import Verb
 from descheduler.state import ClusterState
 from policy import keys
 from policy.settings import Settings
 from tests.unit.descheduler import build
 from tests.unit.descheduler.scenes import NOW, deployment
 from tests.unit.descheduler.test_interruption import ITN, REBALANCE, ago, noted, taint, text
+from tests.unit.descheduler.test_upkeep import Cluster
 
 KEYS = keys.under()
 SETTINGS = Settings()
@@ -181,6 +185,40 @@ def test_one_of_ours_goes_when_a_node_of_the_workload_is_lost() -> None:
     ours = build.thing("PodDisruptionBudget", "x-rescheduler-pdb", metadata=meta)
     state = build.state(lost(), *marked(2), ours, move(step="Evict"))
     assert [it.verb for it in temporary_budget.requests(state, SETTINGS)] == ["delete"]
+
+
+OURS = build.budget(
+    "x-rescheduler-pdb",
+    allowed=1,
+    labels={"app": "x"},
+    metadata={
+        "labels": {temporary_budget.MANAGED_BY: temporary_budget.OURS},
+        "ownerReferences": [
+            {"kind": "PodMigration", "name": f"m-x-0{n}", "uid": f"uid-default-m-x-0{n}"} for n in (0, 1)
+        ],
+    },
+)
+DRAINED = {KEYS.maintenance: "true"}
+LOSSES: dict[str, tuple[Any, list[Any], list[Verb]]] = {
+    "a drain has one": (build.node("a", labels=DRAINED), [], [Verb.CREATE]),
+    "and keeps it": (build.node("a", labels=DRAINED), [OURS], []),
+    "lost meanwhile": (lost(labels=DRAINED), [OURS], [Verb.DELETE]),
+    "lost before there was one": (lost(labels=DRAINED), [], []),
+}
+
+
+@pytest.mark.parametrize(("node", "budgets", "asked"), LOSSES.values(), ids=LOSSES.keys())
+def test_a_node_that_is_lost_while_it_is_drained(node: Any, budgets: list[Any], asked: list[Verb]) -> None:
+    """The moves are those of the drain, and none of ours may make them wait for each other."""
+    moves = [move(f"x-0{n}", step="Evict", strategy="NodeMaintenance") for n in range(2)]
+    cluster = Cluster()
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "x"}}}
+    above, (_, *below) = build.thing("Deployment", "x", spec=spec), marked(2, "NodeMaintenance")
+    cluster.state = build.state(node, build.node("b"), above, *below, *budgets, *moves)
+    cluster.error = errors.NotFound("nobody answers here", status=404)
+    cluster.turn()
+    cluster.pool.work()
+    assert [it.verb for it in cluster.sent if it.resource is PDBS] == asked
 
 
 def test_the_last_ready_one_is_evicted_all_the_same() -> None:
