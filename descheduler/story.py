@@ -13,7 +13,17 @@ from typing import Final
 from cluster.objects import PodMigration
 from descheduler import memory
 from descheduler.migration import recreate, surge_turn
-from descheduler.migration.actions import Action, Adopt, CreateCopy, Evict, MarkPod, Release, Scale, Write
+from descheduler.migration.actions import (
+    Action,
+    Adopt,
+    CreateCopy,
+    Evict,
+    MarkPod,
+    Release,
+    Scale,
+    Write,
+    takes_marks_off,
+)
 from descheduler.migration.endings import time_of
 from descheduler.migration.machine import ENDED, Failure
 from descheduler.migration.migrator import SLOW_DOWN
@@ -195,8 +205,7 @@ def outcome(migration: PodMigration) -> str:
 
 def _takes_marks_off(migration: PodMigration, action: MarkPod) -> bool:
     """The way back of a move that had changed nothing but the marks on its pod."""
-    taken = bool(action.labels) and not any(action.labels.values())
-    return taken and migration.status.phase not in ENDED and migration.status.step in MARKED
+    return takes_marks_off(action) and migration.status.phase not in ENDED and migration.status.step in MARKED
 
 
 def _is_reversed(before: PodMigration, message: str) -> bool:

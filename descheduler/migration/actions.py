@@ -155,6 +155,13 @@ def begins(action: Action) -> bool:
     return raises or isinstance(action, Evict | CreateCopy)
 
 
+def takes_marks_off(action: Action) -> bool:
+    """Whether it only removes marks of a move. A deletion cost is none: that has a value of its own to go back to."""
+    if isinstance(action, MarkPod):
+        return bool(action.labels) and not any(action.labels.values())
+    return isinstance(action, MarkWorkload) and action.value is None
+
+
 def owner_json(owner: OwnerReference | None) -> dict[str, Any] | None:
     """A reference as the status holds it."""
     if owner is None:

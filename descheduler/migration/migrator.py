@@ -21,7 +21,18 @@ from cluster.store import is_newer
 from descheduler import interruption
 from descheduler.crew import Crew, Rank
 from descheduler.migration import machine, recreate, temporary_budget
-from descheduler.migration.actions import Action, Adopt, Done, Evict, Release, Scale, Wait, Write, begins
+from descheduler.migration.actions import (
+    Action,
+    Adopt,
+    Done,
+    Evict,
+    Release,
+    Scale,
+    Wait,
+    Write,
+    begins,
+    takes_marks_off,
+)
 from descheduler.migration.machine import Failure
 from descheduler.migration.outcomes import Done as Accepted
 from descheduler.migration.outcomes import Outcome, Overtaken, Shown
@@ -190,13 +201,18 @@ class Migrator:
             self._start(report.key, latest, told, state)
 
     def _failed(self, report: Report, failure: Failure, state: ClusterState, now: datetime) -> None:
-        """Write it down; if writing was what failed, or there is nothing left but to clear away, come back later."""
+        """Write it down; if writing was what failed, or there is nothing left but to clear away, come back later. So
+        too where marks stay on: a move that is called off waits for no retry of what it was about, and somebody who
+        refuses to have the marks taken off would be asked again as fast as the status is written.
+        """
         latest = state.migrations.get(report.key)
         if latest is None:
             return
         if isinstance(report.action, Write | Adopt | Release) or latest.status.phase in machine.ENDED:
             self._rest[report.key] = now + max(SLOW_DOWN, failure.retry_after)
             return
+        if takes_marks_off(report.action):
+            self._rest[report.key] = now + max(SLOW_DOWN, failure.retry_after)
         told = machine.failed(latest, self._judge(latest, state, now), failure, now)
         self._start(report.key, latest, told, state)
 
