@@ -128,14 +128,20 @@ class Cleanup:
         return str(found["metadata"]["resourceVersion"])
 
     def sweep(self) -> bool:
-        """Take back what is left, until nothing is; False if something stays."""
+        """Take back what is left, until nothing is; False if something stays. An object that refuses, for a right is
+        missing or somebody's webhook says no, keeps no other from being swept, and is told once.
+        """
+        refused: set[str] = set()
         for _ in range(ROUNDS):
             wanted = list(self.left())
             if not wanted:
                 return True
             with ThreadPoolExecutor(THREADS) as pool:
-                for line in pool.map(self._taken_back, wanted):
-                    self.tell(line)
+                for line, taken in pool.map(self._taken_back, wanted):
+                    if taken or line not in refused:
+                        self.tell(line)
+                    if not taken:
+                        refused.add(line)
         return not list(self.left())
 
     def left(self) -> Iterator[Request]:
@@ -163,12 +169,20 @@ class Cleanup:
             if self._deleted(resource, name, self.namespace):
                 self.tell(f"{resource.plural} {name}: deleted")
 
-    def _taken_back(self, request: Request) -> str:
+    def _taken_back(self, request: Request) -> tuple[str, bool]:
+        """What to tell, and whether it is worth telling again: not what was refused. Raises where nobody answers, or
+        nobody knows us: the next would be no better.
+        """
+        told = removal.described(request)
         try:
             ClusterWrites(self.client)(request)
         except (errors.NotFound, errors.Conflict):
-            return f"{removal.described(request)} (changed meanwhile, looked at again)"
-        return removal.described(request)
+            return f"{told} (changed meanwhile, looked at again)", True
+        except (errors.Unreachable, errors.Unauthorized):
+            raise
+        except errors.ApiError as refused:
+            return f"{told} (refused: {refused})", False
+        return told, True
 
     def _deleted(self, resource: Resource, name: str, namespace: str | None) -> bool:
         try:

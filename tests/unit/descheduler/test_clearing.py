@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from cluster import errors
 from descheduler import clearing
 from descheduler.__main__ import main
 from descheduler.clearing import Cleanup
@@ -39,6 +40,10 @@ class Scene:
     until: dict[str, float] = field(default_factory=dict)
     """When the objects of a path are gone."""
     denied: tuple[str, ...] = ()
+    refusals: dict[str, Answer] = field(default_factory=dict)
+    """What is answered to whoever would change these paths."""
+    forgets: bool = False
+    """Objects that are changed have no mark any more."""
     now: float = 100.0
     told: list[str] = field(default_factory=list)
 
@@ -59,13 +64,21 @@ class Scene:
     def _answer(self, seen: Seen) -> Answer:
         if any(seen.path.startswith(it) for it in self.denied):
             return status(404, "NotFound")
+        if seen.method != "GET" and seen.path in self.refusals:
+            return self.refusals[seen.path]
         if seen.method != "GET":
+            self._changed(seen.path)
             return Answer(body={"metadata": {"name": "it"}, "spec": {"replicas": 0}, "status": {}})
         if seen.path == LEASE:
             return Answer(body=item("spotshift-descheduler", resourceVersion=self._version()))
         gone = self.now >= self.until.get(seen.path, float("inf"))
         found = [] if gone else self.objects.get(seen.path, [])
         return Answer(body={"kind": "List", "metadata": {"resourceVersion": "9"}, "items": found})
+
+    def _changed(self, path: str) -> None:
+        name = path.rpartition("/")[2]
+        for objects in self.objects.values() if self.forgets else ():
+            objects[:] = [it for it in objects if it["metadata"]["name"] != name]
 
     def _version(self) -> str:
         """Renewed every two seconds until nobody is left."""
@@ -134,6 +147,34 @@ def test_a_mark_that_comes_back_is_taken_back_again_and_told(scene: Scene) -> No
     assert not scene.cleanup.sweep(), "the fake never forgets it"
     assert scene.sent("PATCH") == ["/api/v1/namespaces/shop/pods/web"] * clearing.ROUNDS
     assert scene.told == ["pods shop/web: managed"] * clearing.ROUNDS
+
+
+REFUSALS = {
+    "a right is missing": (status(403, "Forbidden", "no"), "403 Forbidden: no"),
+    "it is not valid any more": (status(422, "Invalid", "spec.x: bad"), "422 Invalid: spec.x: bad"),
+    "a webhook is down": (status(500, "InternalError", "failed calling webhook"), "500 InternalError: failed"),
+}
+
+
+@pytest.mark.parametrize(("answer", "why"), REFUSALS.values(), ids=REFUSALS.keys())
+def test_one_that_refuses_keeps_no_other_from_being_swept(scene: Scene, answer: Answer, why: str) -> None:
+    mark = {"namespace": "shop", "labels": {keys.under().managed: "true"}}
+    scene.objects["/api/v1/pods"] = [item(name, **mark) for name in ("a", "stubborn", "z")]
+    scene.refusals = {"/api/v1/namespaces/shop/pods/stubborn": answer}
+    scene.forgets = True
+    assert not scene.cleanup.sweep(), "something of ours is left"
+    assert [it["metadata"]["name"] for it in scene.objects["/api/v1/pods"]] == ["stubborn"]
+    told = sorted(scene.told)
+    assert (told[0], told[2]) == ("pods shop/a: managed", "pods shop/z: managed")
+    assert told[1].startswith(f"pods shop/stubborn: managed (refused: {why}")
+    assert len(told) == 3, "told once, however often it is tried"
+
+
+def test_where_nobody_knows_us_it_ends(scene: Scene) -> None:
+    scene.objects["/api/v1/pods"] = [item("web", namespace="shop", labels={keys.under().managed: "true"})]
+    scene.refusals = {"/api/v1/namespaces/shop/pods/web": status(401, "Unauthorized")}
+    with pytest.raises(errors.Unauthorized):
+        scene.cleanup.sweep()
 
 
 def test_nothing_to_take_back(scene: Scene) -> None:
