@@ -13,7 +13,7 @@ from typing import Final
 
 from cluster.objects import Pod, PodMigration
 from descheduler import demand, memory, places
-from descheduler.moving import OPEN
+from descheduler.moving import is_open
 from descheduler.node_state import NodeState
 from descheduler.picture import Picture
 from descheduler.state import ClusterState
@@ -122,7 +122,7 @@ def changes(state: ClusterState, now: datetime) -> Mapping[str, datetime]:
 def _changed_at(migration: PodMigration, state: ClusterState, now: datetime) -> datetime | None:
     """None: the pod is where it was. Of one that is about to leave, the picture knows."""
     status, ref = migration.status, migration.spec.pod_ref
-    if status.phase in OPEN:
+    if is_open(migration):
         pod = state.pods.get((migration.metadata.namespace, ref.name))
         gone = pod is None or (ref.uid and ref.uid != pod.metadata.uid)
         return now if gone or status.replacement is not None else None

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from cluster.objects import PodMigration
+from policy.keys import FINALIZER
 
 OPEN: Final = frozenset({"", "Pending", "InProgress"})
 """Phases of a migration that has not ended; a new one has none yet."""
@@ -20,6 +21,19 @@ def age(migration: PodMigration) -> tuple[str, str]:
     """Of several migrations of one pod the one with the least has it."""
     created = migration.metadata.creation_timestamp
     return created.isoformat() if created is not None else "", migration.metadata.name
+
+
+def is_let_go(migration: PodMigration) -> bool:
+    """Deleted, and not ours to clear away any more: nobody carries it on. The object may still be there for a long
+    time, if somebody else has a finalizer on it.
+    """
+    meta = migration.metadata
+    return meta.deletion_timestamp is not None and FINALIZER not in meta.finalizers
+
+
+def is_open(migration: PodMigration) -> bool:
+    """Under way, or about to be."""
+    return migration.status.phase in OPEN and not is_let_go(migration)
 
 
 class Moving:
@@ -49,7 +63,7 @@ class Moving:
             self.taken.add((namespace, status.replacement.uid))
             if status.exchange is not None:
                 self.exchanged.setdefault(namespace, []).append(migration)
-        if status.phase not in OPEN:
+        if not is_open(migration):
             return
         self.open.append(migration)
         self.by_pod.setdefault((namespace, migration.spec.pod_ref.name), []).append(migration)

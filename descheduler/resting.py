@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from cluster.objects import Pod, PodMigration
 from descheduler import memory
-from descheduler.moving import OPEN
+from descheduler.moving import is_open
 from descheduler.picture import Picture
 from descheduler.reasons import Code, Reason
 from descheduler.state import ClusterState
@@ -48,7 +48,7 @@ def interrupted(state: ClusterState, cool_down: timedelta, now: datetime) -> Map
     for migration in state.migrations.values():
         if migration.spec.strategy != memory.INTERRUPTION or migration.status.phase == "Cancelled":
             continue
-        until = now + cool_down if migration.status.phase in OPEN else memory.ended(migration) + cool_down
+        until = now + cool_down if is_open(migration) else memory.ended(migration) + cool_down
         _keep(found, migration, until, now, "an interruption took a pod of it")
     return _reasons(found)
 

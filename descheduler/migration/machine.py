@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from cluster.objects import Pod, PodMigration
+from descheduler import moving
 from descheduler.migration import arrival, eviction, marking, recreate, surge, surge_back, surge_turn
 from descheduler.migration.actions import (
     Action,
@@ -46,7 +47,7 @@ def step(migration: PodMigration, world: World, now: datetime) -> Action:
     if status.phase in ENDED:
         return _clear(migration, world)
     if FINALIZER not in meta.finalizers:
-        return Done() if meta.deletion_timestamp is not None else Adopt()
+        return Done() if moving.is_let_go(migration) else Adopt()
     if status.phase in {"", "Pending"}:
         return _take_up(migration, world, now)
     in_mode = surge.under_way(migration) or recreate.under_way(migration)
@@ -82,8 +83,9 @@ def _ended(found: Action | Ending, now: datetime) -> Action:
 
 
 def is_over(migration: PodMigration) -> bool:
-    """Ended and let go of: history."""
-    return migration.status.phase in ENDED and FINALIZER not in migration.metadata.finalizers
+    """Ended and let go of: history. Or deleted, and ours no more."""
+    ended = migration.status.phase in ENDED and FINALIZER not in migration.metadata.finalizers
+    return ended or moving.is_let_go(migration)
 
 
 def failed(migration: PodMigration, world: World, failure: Failure, now: datetime) -> Action:
