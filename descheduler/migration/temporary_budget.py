@@ -44,13 +44,14 @@ class Wanted:
     """A budget that should be there."""
 
     workload: Workload
+    name: str
     selector: LabelSelector
     migrations: tuple[PodMigration, ...]
 
     @property
     def key(self) -> Key:
         """Namespace and name of the budget."""
-        return self.workload.namespace, name_for(self.workload.name)
+        return self.workload.namespace, self.name
 
 
 def name_for(workload: str) -> str:
@@ -59,6 +60,28 @@ def name_for(workload: str) -> str:
         return workload + SUFFIX
     digest = hashlib.sha256(workload.encode()).hexdigest()[:HASH]
     return f"{workload[: LONGEST_NAME - len(SUFFIX) - HASH - 1]}-{digest}{SUFFIX}"
+
+
+def _name(found: Workload, state: ClusterState) -> str:
+    """Of its budget. A Deployment and a StatefulSet may be called the same and move at the same time: the first kind
+    has the plain name then, and the other one says what it is.
+    """
+    first = _first_kinds(state).get((found.namespace, found.name), found.kind)
+    return name_for(found.name if first == found.kind else f"{found.name}.{found.kind.lower()}")
+
+
+def _first_kinds(state: ClusterState) -> Mapping[Key, str]:
+    """By namespace and name of the workloads that are being moved."""
+    kept = state.moving.kept
+    if _first_kinds not in kept:
+        moved = (state.controller(*key) for key in state.moving.by_workload)
+        firsts: dict[Key, str] = {}
+        for it in moved:
+            if it is not None:
+                firsts[it.namespace, it.name] = min(it.kind, firsts.get((it.namespace, it.name), it.kind))
+        kept[_first_kinds] = firsts
+    found: Mapping[Key, str] = kept[_first_kinds]
+    return found
 
 
 def is_ours(budget: PodDisruptionBudget) -> bool:
@@ -90,7 +113,7 @@ def hold(migration: PodMigration, pod: Pod, state: ClusterState, settings: Setti
     mine = [it for it in state.budgets_of(pod) if is_ours(it)]
     if found is None or selector is None:
         return f"PodDisruptionBudget {mine[0].metadata.name} of ours is being removed" if mine else ""
-    name = name_for(found.name)
+    name = _name(found, state)
     budget = next((it for it in mine if it.metadata.name == name), None)
     if budget is None or budget.metadata.deletion_timestamp is not None:
         return f"PodDisruptionBudget {name} is being made"
@@ -118,7 +141,9 @@ def _wanted(state: ClusterState, settings: Settings, lost: Collection[str]) -> I
         hurried = any(_hurries(it, lost) for it in migrations)
         selector = None if hurried else _selector(found, state, settings)
         if selector is not None:
-            yield Wanted(found, selector, tuple(sorted(migrations, key=lambda it: it.metadata.name)))
+            yield Wanted(
+                found, _name(found, state), selector, tuple(sorted(migrations, key=lambda it: it.metadata.name))
+            )
 
 
 def _hurries(migration: PodMigration, lost: Collection[str]) -> bool:
@@ -150,7 +175,7 @@ def _selector(found: Workload, state: ClusterState, settings: Settings) -> Label
     selector = item.spec.selector
     if not selector.match_labels and not selector.match_expressions:
         return None
-    taken = state.budgets.get(found.namespace, {}).get((found.namespace, name_for(found.name)))
+    taken = state.budgets.get(found.namespace, {}).get((found.namespace, _name(found, state)))
     if taken is not None and not is_ours(taken):
         return None
     return selector if _alone(found, selector, state) else None

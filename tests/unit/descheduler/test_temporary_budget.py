@@ -160,6 +160,36 @@ def test_a_pod_that_is_not_ready_costs_the_budget_nothing() -> None:
     assert held(build.state(*objects, broken, migration(), ours("m1", allowed=0))) == ""
 
 
+def twins() -> list[Any]:
+    """A Deployment and a StatefulSet of one name, each with a move."""
+    claimed = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "uid-db", "controller": True}
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "db"}}}
+    other = build.thing("StatefulSet", "web", metadata={"uid": "uid-db"}, spec=spec)
+    members = [build.pod(f"db-{n}", on="a", of=claimed, labels={"app": "db"}) for n in range(2)]
+    resolved = {"workload": {key: claimed[key] for key in ("kind", "name", "uid")}, "mode": "Evict"}
+    return [*workload(), migration(), other, *members, migration("m2", pod="db-0", resolved=resolved)]
+
+
+def test_two_workloads_of_one_name_get_one_each() -> None:
+    found = {it.name: it.body["spec"]["selector"]["matchLabels"] for it in asked(twins())}
+    assert found == {NAME: {"app": "web"}, "web.statefulset-rescheduler-pdb": {"app": "db"}}
+
+
+def test_and_each_waits_for_its_own() -> None:
+    spec = {"selector": {"matchLabels": {"app": "db"}}}
+    second = build.merged({"spec": spec}, {"metadata": {"name": "web.statefulset-rescheduler-pdb"}})
+    state = build.state(*twins(), ours("m1"), ours("m2", **second))
+    moves = {it.metadata.name: it for it in state.open_migrations()}
+    for name, pod in (("m1", "web-0"), ("m2", "db-0")):
+        assert temporary_budget.hold(moves[name], state.pods["default", pod], state, Settings()) == ""
+    assert list(temporary_budget.requests(state, Settings())) == []
+
+
+def test_one_that_moves_alone_has_the_plain_name() -> None:
+    alone = [it for it in twins() if it.metadata.name != "m1"]
+    assert [it.name for it in asked(alone)] == [NAME]
+
+
 def test_a_name_that_would_be_too_long_is_cut() -> None:
     long = ["x" * 253, "x" * 252 + "y"]
     names = {temporary_budget.name_for(it) for it in long}
