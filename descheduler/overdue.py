@@ -14,6 +14,7 @@ from cluster.resources import PODS
 from descheduler import marks
 from descheduler.drain import Left, Standing
 from descheduler.guards import Context
+from descheduler.migration import world
 from descheduler.node_state import Key
 from descheduler.reasons import Code, Reason
 from descheduler.requests import Request, Said, Verb, pod_subject
@@ -33,7 +34,10 @@ def only_a_budget(left: Left, context: Context, told: Refusals) -> bool:
         return False
     migration = context.moving.get(left.pod.metadata.key)
     if left.standing is Standing.MOVING:
-        return migration is not None and bool(held(migration))
+        # Not of the pod that takes its place, of which no budget has said anything.
+        if migration is None or world.source_of(migration, context.state) is not left.pod:
+            return False
+        return bool(held(migration))
     codes = {reason.code for reason in told.get(left.pod.metadata.key, ())}
     return left.standing is Standing.FREE and bool(codes) and codes <= BUDGETS
 

@@ -275,7 +275,8 @@ def _evict(migration: PodMigration, world: World, now: datetime) -> Action:
     source = world.source
     if source is None or source.metadata.deletion_timestamp is not None:
         intent = {**(migration.status.intent or {}), "action": "AwaitReplacement", "evictedAt": text_of(now)}
-        intent.pop("retryAt", None)
+        for answered in ("retryAt", "blocked"):
+            intent.pop(answered, None)
         return Write({"step": "AwaitReplacement", "holder": world.holder, "intent": intent})
     missing = marking.missing(source, marking.of_source(migration, world, MigrationStatus.IN_PROGRESS))
     if missing is not None:

@@ -138,7 +138,8 @@ def step(migration: PodMigration, world: World, called_off: str, now: datetime) 
 def back(migration: PodMigration, world: World, ending: Ending) -> Write:
     """The copy has to go before the move can end."""
     intent = {**(migration.status.intent or {}), "action": REMOVE, "ending": ending.phase, "why": ending.why[:1024]}
-    intent.pop("retryAt", None)
+    for answered in ("retryAt", "blocked"):  # no budget holds the original any more: it stays
+        intent.pop(answered, None)
     return Write({"step": REMOVE, "holder": world.holder, "message": ending.why[:1024], "intent": intent})
 
 

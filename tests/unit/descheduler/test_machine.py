@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from cluster.objects import Pod, PodMigration
+from descheduler import overdue
 from descheduler.migration import machine, world
 from descheduler.migration.actions import Action, Adopt, Done, Evict, MarkPod, MarkWorkload, Release, Wait, Write
 from descheduler.proposal import Urgency
@@ -264,6 +265,26 @@ def test_past_an_announced_eviction_nothing_calls_the_move_off() -> None:
     called_off = made.decide(withdrawn="emergency stop", objections=(Reason(Code.NOT_READY, "it is going"),))
     assert isinstance(called_off, Write)
     assert called_off.status["step"] == "AwaitReplacement"
+
+
+def test_what_a_budget_said_is_forgotten_with_the_eviction() -> None:
+    """Else it would be said of the pod that comes."""
+    made = cluster()
+    while not isinstance(action := made.decide(), Evict):
+        made.carry_out(action)
+    found = made.migration()
+    assert found is not None
+    by = world.Viewpoint(KEYS, Settings(), "one", made.now)
+    seen = world.look(found, made.state, by, urgency=Urgency.MAINTENANCE)
+    made.carry_out(machine.failed(found, seen, machine.Failure("PDB_NO_BUDGET: none", blocked=True), made.now))
+    assert overdue.held(refused := made.migration() or found) == "PDB_NO_BUDGET: none"
+    made.now += timedelta(minutes=1)
+    made.carry_out(action)
+    after = made.decide(urgency=Urgency.MAINTENANCE)
+    assert isinstance(after, Write)
+    assert after.status["step"] == "AwaitReplacement"
+    assert {"retryAt", "blocked"} <= set(refused.status.intent or {})
+    assert {"retryAt", "blocked"}.isdisjoint(after.status["intent"])
 
 
 FAILURES = {

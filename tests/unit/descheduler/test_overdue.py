@@ -1,9 +1,12 @@
 """A pod that only a budget held is deleted as it would have been evicted: with the same time to stop, and in time."""
 
 from datetime import timedelta
+from typing import Any
 
+import msgspec
 import pytest
 
+from cluster.migration import Replacement, Resolved
 from descheduler import leaving
 from descheduler.guards import Context
 from descheduler.requests import Request, Verb
@@ -11,10 +14,12 @@ from descheduler.writes import ClusterWrites
 from policy import keys
 from policy.settings import Settings
 from policy.settings_moves import Migrations
+from policy.settings_strategies import NodeMaintenance, OnDeadline, Strategies
 from tests.unit.cluster import fake_api
 from tests.unit.descheduler import build
 from tests.unit.descheduler.scenes import NOW, deployment
 from tests.unit.descheduler.test_leaving import DELETING, blocked, going, grace
+from tests.unit.descheduler.test_maintenance import LABEL, LATE, written
 
 
 def deletions(settings: Settings, *, left: float) -> list[Request]:
@@ -38,6 +43,33 @@ def test_the_time_to_stop_that_is_counted_with_is_the_one_that_is_sent(chosen: i
     (seen,) = api.seen
     assert (seen.method, seen.path) == ("DELETE", "/api/v1/namespaces/default/pods/x-00")
     assert seen.body.get("gracePeriodSeconds") == chosen
+
+
+def standing_in(moved: str, *, uid: str, name: str) -> Any:
+    """A move that a budget had held, and that says which pod has taken the place of its own."""
+    found = blocked(moved)
+    claimed = Replacement(name=name, uid=f"uid-default-{name}", node="a")
+    status = msgspec.structs.replace(found.status, resolved=Resolved(pod_uid=uid), replacement=claimed)
+    return msgspec.structs.replace(found, status=status)
+
+
+HELD = {
+    "it is the pod that was to be moved": (blocked("x-00"), ["x-00"]),
+    "it is, by its UID": (standing_in("x-00", uid="uid-default-x-00", name="x-09"), ["x-00"]),
+    "it takes its place": (standing_in("old", uid="uid-default-old", name="x-00"), []),
+    "it takes its place under the same name": (standing_in("x-00", uid="uid-before", name="x-00"), []),
+}
+
+
+@pytest.mark.parametrize(("move", "gone"), HELD.values(), ids=HELD.keys())
+def test_what_a_budget_said_is_said_of_the_pod_that_it_held(move: Any, gone: list[str]) -> None:
+    """Where a drain is over its time; one that came to such a node waits there until its move is over."""
+    strategies = Strategies(node_maintenance=NodeMaintenance(on_deadline=OnDeadline.DELETE))
+    drained = build.node("a", labels=LABEL, annotations=LATE)
+    found = written(
+        drained, build.node("b"), *deployment("x", ["a", "b"]), move, settings=Settings(strategies=strategies)
+    )
+    assert [it.name for it in found if it.verb is Verb.DELETE] == gone
 
 
 def test_when_to_look_again_is_when_that_time_begins() -> None:
