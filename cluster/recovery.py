@@ -15,8 +15,10 @@ from cluster import errors
 from cluster.pace import Pace
 
 STUCK_AFTER: Final = 3
-"""Watches in a row that the server refused for no known reason before the position itself is given up. After a
-restore of etcd the server does not know our version yet, and says so with a 5xx rather than with a 410.
+"""Watches in a row that the server refused for no known reason before the position itself is given up; and how many
+times `silence_seconds` open watches may bring nothing at all before it is. After a restore of etcd our version lies
+in the future of the server, which does not say so: it accepts the watch and keeps back every event and bookmark up to
+that version. Whoever waits for it has missed them for good, deletions included.
 """
 
 BREAKS: Final = 2
@@ -81,6 +83,8 @@ class Outcome:
     """Whether it brought anything: a page, an event, a bookmark."""
     error: errors.ApiError | None = None
     """None: complete, or ended by the server as asked."""
+    opened: bool = False
+    """Whether the server accepted it: silence before that says nothing about the position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,10 @@ class Course:
     failures: int = 0
     fruitless: int = 0
     """Watches in a row that the server refused."""
+    silent: float = 0.0
+    """Seconds that open watches in a row lived without a word, however they ended: between us and the server there
+    may be somebody who cuts what is silent long before we do.
+    """
     denials: int = 0
     """In a row, whatever else went wrong between them."""
     streaming: bool = True
@@ -119,7 +127,7 @@ class Course:
         is streamed again; if that breaks off as well, once is enough.
         """
         breaks = 0 if self.phase is Phase.STREAM else min(self.breaks, BREAKS - 1)
-        return replace(self, listing=None, fruitless=0, stalls=0, denials=0, breaks=breaks)
+        return replace(self, listing=None, fruitless=0, silent=0.0, stalls=0, denials=0, breaks=breaks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +146,12 @@ def after(course: Course, outcome: Outcome, *, tuning: Tuning, rng: Random) -> N
         return Next(course.listed, 0.0)
     healthy = outcome.phase is Phase.WATCH and outcome.lived >= tuning.healthy_seconds
     failures = 0 if healthy else course.failures
-    if outcome.error is None and healthy:
+    course = replace(course, silent=_silent(course, outcome))
+    relisted = _relisted(course, outcome, tuning)
+    if outcome.error is None and healthy and relisted.listing is None:
         return Next(replace(course, failures=0, fruitless=0, denials=0), rng.uniform(0, tuning.pace.base))
     # A watch that brings something but does not live keeps the level; what costs a list never does.
     keeps = outcome.phase is Phase.WATCH and outcome.progressed and not isinstance(outcome.error, errors.Gone)
-    relisted = _relisted(course, outcome)
     counted = failures if keeps and relisted.listing is None else failures + 1
     if isinstance(outcome.error, _DENIED):
         denied = replace(relisted, failures=counted, denials=course.denials + 1)
@@ -159,7 +168,13 @@ def _delay(error: errors.ApiError | None, failures: int, tuning: Tuning, rng: Ra
     return delay
 
 
-def _relisted(course: Course, outcome: Outcome) -> Course:
+def _silent(course: Course, outcome: Outcome) -> float:
+    if outcome.phase is not Phase.WATCH or not outcome.opened:
+        return course.silent
+    return 0.0 if outcome.progressed else course.silent + outcome.lived
+
+
+def _relisted(course: Course, outcome: Outcome, tuning: Tuning) -> Course:
     """The course after a failure, but for the count of failures."""
     error = outcome.error
     if outcome.phase is Phase.STREAM:
@@ -168,6 +183,8 @@ def _relisted(course: Course, outcome: Outcome) -> Course:
         return course
     if isinstance(error, errors.Gone):
         return replace(course, listing=Cause.GONE, fruitless=0)
+    if course.silent >= STUCK_AFTER * tuning.silence_seconds:
+        return replace(course, listing=Cause.STUCK)
     if error is None or isinstance(error, _SAYS_NOTHING):
         return replace(course, fruitless=0) if outcome.progressed else course
     fruitless = course.fruitless + 1
@@ -177,7 +194,7 @@ def _relisted(course: Course, outcome: Outcome) -> Course:
 
 _DENIED: Final = (errors.Unauthorized, errors.Forbidden)
 _SAYS_NOTHING: Final = (errors.Unreachable, errors.Throttled, *_DENIED)
-"""Errors that say nothing about the position we asked to go on from."""
+"""Errors that say nothing about the position we asked to go on from; the silence before them may."""
 
 
 def _unstreamed(course: Course, error: errors.ApiError | None) -> Course:

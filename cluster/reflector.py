@@ -65,6 +65,7 @@ class Reflector(Generic[T]):
         self._course = Course(streaming=streaming)
         self._version = ""
         self._progressed = False
+        self._opened = False
         self._current_at = runtime.clock()
         self._denied: str | None = None
         self._left_out: set[tuple[str, str, str]] = set()
@@ -130,6 +131,7 @@ class Reflector(Generic[T]):
     def _attempt(self, phase: Phase) -> Outcome:
         began = self._clock()
         self._progressed = False
+        self._opened = False
         error: errors.ApiError | None = None
         try:
             self._perform(phase)
@@ -141,7 +143,7 @@ class Reflector(Generic[T]):
             error = errors.Malformed(f"{type(problem).__name__}: {problem}")
         answer = "ok" if error is None else calls.answer_of(error)
         self._meter.inc(Metric.REQUESTS, resource=self._source.name, verb=phase, answer=answer)
-        return Outcome(phase, self._clock() - began, self._progressed, error)
+        return Outcome(phase, self._clock() - began, self._progressed, error, self._opened)
 
     def _perform(self, phase: Phase) -> None:
         if phase is Phase.WATCH:
@@ -304,6 +306,7 @@ class Reflector(Generic[T]):
         with opening as stream:
             with self._lock:
                 self._stream = stream
+            self._opened = True
             self._denied = None
             if self._stop.is_set():  # it came while we were connecting and found nothing to close
                 stream.close()

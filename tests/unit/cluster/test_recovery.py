@@ -31,6 +31,10 @@ def watch(lived: float, error: errors.ApiError | None = None, *, progressed: boo
     return Outcome(Phase.WATCH, lived, progressed, error)
 
 
+def opened(lived: float, error: errors.ApiError | None = None, *, progressed: bool = False) -> Outcome:
+    return Outcome(Phase.WATCH, lived, progressed, error, opened=True)
+
+
 def failing(failures: int, **changes: Any) -> Course:
     return replace(WATCHING, failures=failures, **changes)
 
@@ -42,7 +46,33 @@ TABLE: dict[str, tuple[Course, Outcome, Course, float]] = {
     "dies at once after some events": (failing(3), watch(0.1, DOWN, progressed=True), failing(3), 4.0),
     "ended at once without a word": (failing(2), watch(0.1), failing(3), 2.0),
     "ended at once after some events": (failing(2), watch(0.1, progressed=True), failing(2), 2.0),
-    "held open without a byte": (WATCHING, watch(90, SILENT), failing(1), 0.5),
+    "held open without a byte": (WATCHING, opened(90, SILENT), failing(1, silent=90), 0.5),
+    "held open without a byte for the third time": (
+        failing(1, silent=180),
+        opened(90, SILENT),
+        failing(1, silent=270, listing=Cause.STUCK),
+        0.5,
+    ),
+    "silent, and cut by somebody between": (
+        failing(1, silent=240),
+        opened(35, CUT),
+        failing(1, silent=275, listing=Cause.STUCK),
+        0.5,
+    ),
+    "silent, and ended as asked": (
+        failing(1, silent=180),
+        opened(90),
+        failing(1, silent=270, listing=Cause.STUCK),
+        0.5,
+    ),
+    "a bookmark ends the silence": (failing(1, silent=180), opened(90, SILENT, progressed=True), WATCHING, 0.5),
+    "not even accepted": (failing(1, silent=180), watch(90, SILENT), failing(1, silent=180), 0.5),
+    "silent before a list": (
+        Course(listing=Cause.STUCK, silent=270),
+        Outcome(Phase.STREAM, 1, True, opened=True),
+        WATCHING,
+        0.0,
+    ),
     "gone": (WATCHING, watch(60, GONE), failing(1, listing=Cause.GONE), 0.5),
     "gone again and again": (failing(4), watch(0.1, GONE), failing(5, listing=Cause.GONE), 8.0),
     "gone after events costs a list": (
@@ -175,6 +205,10 @@ NASTY: dict[str, tuple[Nasty, float]] = {
     "every watch ends at once": (
         lambda phase: watch(0.0) if phase is Phase.WATCH else Outcome(phase, 0.01, True),
         40,
+    ),
+    "every watch is silent": (
+        lambda phase: opened(90.0, SILENT) if phase is Phase.WATCH else Outcome(phase, 0.01, True),
+        12,
     ),
     "denied": (lambda phase: Outcome(phase, 0.0, False, DENIED), 12),
     "throttled": (lambda phase: Outcome(phase, 0.0, False, errors.Throttled("", retry_after=1)), 30),

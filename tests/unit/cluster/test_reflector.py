@@ -301,8 +301,26 @@ def test_streams_that_break_off_are_tried_again_with_the_next_list(answer: Any) 
     assert scene.world.events().count("REFLECTOR_PAGED") == 2
 
 
+def test_watches_that_are_accepted_and_bring_nothing_end_in_a_list() -> None:
+    """After a restore of etcd our version lies in the future; the server keeps back everything up to it."""
+    scene = Scene(tuning=Tuning(pace=Pace(0.001, 0.01), healthy_seconds=60, silence_seconds=0.05))
+    scene.server.lists.put([page(item("a", 900), item("later", 950), version=1000)])
+    scene.server.lists.put([page(item("a", 7), version=20)])
+    with scene:
+        until(lambda: ("watch", "1000") in scene.server.asked)
+        while ("watch", "20") not in scene.server.asked:
+            stream = scene.server.streams[-1]
+            time.sleep(0.06)
+            stream.words.put(errors.Unreachable("no byte", timed_out=True))
+            until(lambda stream=stream: scene.server.streams[-1] is not stream)  # type: ignore[misc]
+        assert scene.wait(4) == ["added a 900", "added later 950", "deleted later 950", "modified a 7"]
+        scene.server.say(event("ADDED", "b", 21))
+        assert scene.wait(5)[-1] == "added b 21", "what the server writes after the restore"
+    assert scene.world.meter.read(Metric.REFLECTOR_RELISTS, resource="configmaps", cause="stuck") == 1
+
+
 def test_a_watch_that_the_server_refuses_three_times_is_listed_anew() -> None:
-    """After a restore of etcd our version lies in the future, and that is told as a 5xx."""
+    """A proxy or an aggregated server that does not know our version may say so with a 5xx rather than a 410."""
     scene = Scene()
     scene.server.lists.put([page(item("a", 900), version=1000)])
     for _ in range(3):
