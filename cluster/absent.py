@@ -19,6 +19,8 @@ class MayBeAbsent(Generic[T]):
         self._source = source
         self.absent = False
         self.on_absent: Callable[[], None] = lambda: None
+        self.on_present: Callable[[], None] = lambda: None
+        """It is seen again. A watch that goes on after a moment's absence does not tell what was there before."""
 
     @property
     def name(self) -> str:
@@ -29,7 +31,7 @@ class MayBeAbsent(Generic[T]):
         """Consistent pages."""
         with self._noticing():
             for page in self._source.pages():
-                self.absent = False
+                self._seen()
                 yield page
 
     @contextmanager
@@ -39,12 +41,17 @@ class MayBeAbsent(Generic[T]):
             version, initial=initial, timeout_seconds=timeout_seconds, read_timeout=read_timeout
         )
         with self._noticing(), opening as stream:
-            self.absent = False
+            self._seen()
             yield stream
 
     def decode(self, line: bytes) -> tuple[str, T | errors.ApiError]:
         """Type and object of one line."""
         return self._source.decode(line)
+
+    def _seen(self) -> None:
+        if self.absent:
+            self.absent = False
+            self.on_present()
 
     @contextmanager
     def _noticing(self) -> Iterator[None]:

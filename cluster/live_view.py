@@ -57,7 +57,14 @@ class Gone:
     resource: Resource
 
 
-Change = tuple[Resource, Delta[Any]] | Gone | Settings | None
+@dataclass(frozen=True, slots=True)
+class Back:
+    """The resource exists again, perhaps with all that it had: absence may have been an error of a moment."""
+
+    resource: Resource
+
+
+Change = tuple[Resource, Delta[Any]] | Gone | Back | Settings | None
 
 
 class LiveView(Generic[V]):
@@ -95,6 +102,7 @@ class LiveView(Generic[V]):
         for resource, source in sources:
             if isinstance(source, MayBeAbsent):
                 source.on_absent = partial(self._changes.put, Gone(resource))
+                source.on_present = partial(self._changes.put, Back(resource))
             handler = aside.get(resource) or partial(self._changed, resource)
             self._reflectors[resource] = Reflector(source, handler, runtime=runtime, tuning=tuning)
         self._waited_for = frozenset(hurry)
@@ -186,10 +194,17 @@ class LiveView(Generic[V]):
                 self._parts = self._make(change)
                 for resource, source in self._sources:
                     # The store of a resource that is gone still holds what was there before.
-                    if resource not in self._aside and not is_absent(source):
-                        for seen in self._reflectors[resource].store.snapshot().values():
-                            self._parts.put(resource, seen)
+                    if not is_absent(source):
+                        self._put_all(resource)
             case Gone(resource):
                 self._parts.forget(resource)
+            case Back(resource):
+                self._put_all(resource)
             case (resource, delta):
                 self._parts.apply(resource, delta)
+
+    def _put_all(self, resource: Resource) -> None:
+        """What the store holds by now; what changed in it since then is waiting to be taken."""
+        if resource not in self._aside:
+            for seen in self._reflectors[resource].store.snapshot().values():
+                self._parts.put(resource, seen)
