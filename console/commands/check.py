@@ -37,4 +37,4 @@ def _findings(session: Session) -> Iterator[Finding]:
     yield from certificates.check(client, system, session.now)
     yield admission.check(client, session.namespace, in_force, system=system)
     yield from rights.of_processes(client, system)
-    yield rights.of_person(client, session.namespace)
+    yield rights.of_person(client, session.scope)

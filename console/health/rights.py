@@ -83,6 +83,8 @@ PERSON: Final[Mapping[str, tuple[Right, ...]]] = {
     "maintenance": (Right("get", "", "nodes"), Right("patch", "", "nodes")),
 }
 """What commands need, at least."""
+IN_NAMESPACE: Final = frozenset({"migrations", "migrate"})
+"""Commands for which a RoleBinding in the namespace is enough."""
 
 
 class _Answer(Part, frozen=True):
@@ -100,7 +102,7 @@ def of_processes(client: Client, namespace: str) -> Iterator[Finding]:
         try:
             missing = [
                 right
-                for right, may in zip(wanted, _asked(client, wanted, account, namespace), strict=True)
+                for right, may in zip(wanted, _asked(client, wanted, _account(account, namespace)), strict=True)
                 if not may
             ]
         except errors.Forbidden as denied:
@@ -113,18 +115,21 @@ def of_processes(client: Client, namespace: str) -> Iterator[Finding]:
             yield Finding("rights", Level.OK, f"{account} may do all {len(wanted)} things it has to")
 
 
-def of_person(client: Client, namespace: str) -> Finding:
-    """What the person who asks may not do with this plugin."""
-    wanted = [right for needed in PERSON.values() for right in needed]
-    answers = dict(zip(wanted, _asked(client, wanted, "", namespace), strict=True))
-    missing = {
-        command: [str(it) for it in needed if not answers[it]]
-        for command, needed in PERSON.items()
-        if not all(answers[it] for it in needed)
-    }
+def of_person(client: Client, namespace: str | None) -> Finding:
+    """What the person who asks may not do with this plugin, in one namespace or, with None, in all."""
+    wanted = [(command, right) for command, needed in PERSON.items() for right in needed]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        answers = pool.map(lambda it: _may(client, it[1], _where(it[0], namespace)), wanted)
+    missing: dict[str, list[str]] = {}
+    for (command, right), may in zip(wanted, answers, strict=True):
+        if not may:
+            missing.setdefault(command, []).append(str(right))
     if not missing:
         return Finding("your rights", Level.OK, "you may use every command")
-    text = "; ".join(f"{command}: you may not {', '.join(needed)}" for command, needed in missing.items())
+    text = "; ".join(
+        f"{command}{_place(command, namespace)}: you may not {', '.join(needed)}"
+        for command, needed in missing.items()
+    )
     return Finding("your rights", Level.WARNING, text, "docs/kubectl-plugin.md has what each command needs")
 
 
@@ -133,20 +138,38 @@ def rights(table: Table) -> list[Right]:
     return [Right(verb, group, resource) for (group, resource), verbs in table.items() for verb in verbs.split()]
 
 
-def _asked(client: Client, wanted: Sequence[Right], account: str, namespace: str) -> list[bool]:
-    """Of a ServiceAccount, or of oneself where none is named."""
+def _where(command: str, namespace: str | None) -> str:
+    """The namespace to ask for; none is all of them."""
+    return namespace or "" if command in IN_NAMESPACE else ""
+
+
+def _place(command: str, namespace: str | None) -> str:
+    where = _where(command, namespace)
+    return f" in namespace {where}" if where else ""
+
+
+def _account(name: str, namespace: str) -> dict[str, Any]:
+    """A ServiceAccount, as a review names it."""
+    groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
+    return {"user": f"system:serviceaccount:{namespace}:{name}", "groups": groups}
+
+
+def _asked(client: Client, wanted: Sequence[Right], account: Mapping[str, Any]) -> list[bool]:
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(lambda right: _may(client, right, account, namespace), wanted))
+        return list(pool.map(lambda right: _may(client, right, "", account), wanted))
 
 
-def _may(client: Client, right: Right, account: str, namespace: str) -> bool:
+def _may(client: Client, right: Right, where: str, account: Mapping[str, Any] | None = None) -> bool:
+    """Of a ServiceAccount, or of oneself where none is named."""
     resource, _, subresource = right.resource.partition("/")
-    attributes = {"verb": right.verb, "group": right.group, "resource": resource, "subresource": subresource}
-    spec: dict[str, Any] = {"resourceAttributes": {key: value for key, value in attributes.items() if value}}
-    review = SELFSUBJECTACCESSREVIEWS
-    if account:
-        groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
-        spec |= {"user": f"system:serviceaccount:{namespace}:{account}", "groups": groups}
-        review = SUBJECTACCESSREVIEWS
+    attributes = {
+        "namespace": where,
+        "verb": right.verb,
+        "group": right.group,
+        "resource": resource,
+        "subresource": subresource,
+    }
+    spec = {"resourceAttributes": {key: value for key, value in attributes.items() if value}, **(account or {})}
+    review = SUBJECTACCESSREVIEWS if account else SELFSUBJECTACCESSREVIEWS
     body = {"apiVersion": review.api_version, "kind": review.kind, "spec": spec}
     return client.create(review, body, type=_Review).status.allowed

@@ -65,7 +65,7 @@ def test_missing_rights(nobody: Plugin, name: str) -> None:
     assert (done.returncode, done.stderr[: len(DENIED[name][1])]) == DENIED[name], done.stderr
     if name == "check":
         assert "your rights   warning" in done.stdout
-        assert "migrate: you may not get pods, create podmigrations.spotshift.dev" in done.stdout
+        assert "migrate in namespace default: you may not get pods, create podmigrations.spotshift.dev" in done.stdout
 
 
 @pytest.fixture

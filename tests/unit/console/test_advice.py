@@ -44,7 +44,9 @@ def ailing(settings: str, **annotations: str) -> fake_api.Script:
 def advised(script: fake_api.Script) -> tuple[Ending, dict[str, str]]:
     """Advice by check."""
     out = io.StringIO()
-    options = argparse.Namespace(output="json", system_namespace=SYSTEM, namespace="shop", settings=None)
+    options = argparse.Namespace(
+        output="json", system_namespace=SYSTEM, namespace="shop", settings=None, all_namespaces=False
+    )
     with fake_api.running() as api:
         api.script = script
         door = Door(api.client(rate_limit=None), api.url, "default")

@@ -6,7 +6,10 @@ import pytest
 import yaml
 
 from console.health import parts, rights
+from console.health.finding import Level
 from policy import names
+from tests.unit.cluster import fake_api
+from tests.unit.cluster.fake_api import Answer, Seen
 
 BASE = Path(__file__).parents[3] / "manifests" / "base"
 FILES = {names.DESCHEDULER: BASE / "descheduler" / "rbac.yaml", names.WEBHOOK: BASE / "webhook" / "rbac.yaml"}
@@ -36,3 +39,29 @@ def test_the_policies_are_those_of_the_manifests() -> None:
     assert set(parts.POLICIES) == {
         it["metadata"]["name"] for it in found if it["kind"] == "ValidatingAdmissionPolicy"
     }
+
+
+def bound_in_shop(seen: Seen) -> Answer:
+    """May see everything, and make moves in one namespace only."""
+    asked = seen.body["spec"]["resourceAttributes"]
+    here = asked["resource"] == "podmigrations" or (asked["resource"], asked["verb"]) == ("pods", "get")
+    return Answer(
+        201, {"status": {"allowed": asked.get("namespace") == "shop" if here else asked["verb"] != "patch"}}
+    )
+
+
+NODES = "maintenance: you may not patch nodes"
+MOVES = "migrations{0}: you may not list {1}; migrate{0}: you may not get pods, create {1}; "
+PEOPLE = {
+    "where they may": ("shop", NODES),
+    "where they may not": ("other", MOVES.format(" in namespace other", "podmigrations.spotshift.dev") + NODES),
+    "everywhere": (None, MOVES.format("", "podmigrations.spotshift.dev") + NODES),
+}
+
+
+@pytest.mark.parametrize(("namespace", "text"), PEOPLE.values(), ids=PEOPLE.keys())
+def test_a_right_in_one_namespace_is_enough_for_moves_there(namespace: str | None, text: str) -> None:
+    with fake_api.running() as api:
+        api.script = bound_in_shop
+        found = rights.of_person(api.client(rate_limit=None), namespace)
+    assert (found.level, found.text) == (Level.WARNING, text)
