@@ -6,12 +6,16 @@ import argparse
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from policy import durations, signals
+from policy import durations, signals, values
 from policy.reasons import Malformed
 
 SUBJECTS: Final = {"pod": "pod", "pods": "pod", "po": "pod", "node": "node", "nodes": "node", "no": "node"}
 """What can be explained, by every name that kubectl has for it."""
 TIME: Final = "a time such as 2026-07-01T18:00:00Z"
+NO_LIMIT: Final = timedelta(days=1)
+"""What 0 stands for as it does with kubectl; nobody waits longer than that, and sockets cannot for much longer."""
+SHORTEST_PAUSE: Final = timedelta(milliseconds=100)
+"""Between two pictures, each of which costs some requests."""
 
 
 def duration(text: str) -> timedelta:
@@ -19,6 +23,22 @@ def duration(text: str) -> timedelta:
     found = durations.parse(text)
     if isinstance(found, Malformed):
         raise argparse.ArgumentTypeError(f"{text!r} is not accepted, use {durations.FORMAT}")
+    return found
+
+
+def patience(text: str) -> timedelta:
+    """For an answer; 0 is no limit."""
+    found = duration(text)
+    if not found and durations.nanoseconds(text) != 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not accepted, use 0 for no limit, or a microsecond and more")
+    return min(found or NO_LIMIT, NO_LIMIT)
+
+
+def pause(text: str) -> timedelta:
+    """Between two requests of the same."""
+    found = duration(text)
+    if found < SHORTEST_PAUSE:
+        raise argparse.ArgumentTypeError(f"{text!r} is not accepted, use {durations.FORMAT}, at least 100ms")
     return found
 
 
@@ -58,9 +78,28 @@ def subject(text: str) -> tuple[str, str]:
 
 def pod(text: str) -> str:
     """`web-0`, or `pod/web-0` as kubectl prints it."""
-    return text.removeprefix("pods/").removeprefix("pod/")
+    return _name(text, text.removeprefix("pods/").removeprefix("pod/"), "the name of a pod")
 
 
 def node(text: str) -> str:
     """`spot-0`, or `node/spot-0` as kubectl prints it."""
-    return text.removeprefix("nodes/").removeprefix("node/")
+    return _name(text, text.removeprefix("nodes/").removeprefix("node/"), "the name of a node")
+
+
+def namespace(text: str) -> str:
+    """Where something is."""
+    if not values.is_dns_label(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not accepted, use the name of a namespace")
+    return text
+
+
+def context_or_namespace(text: str) -> str:
+    """As for kubectl, which takes nothing for the namespace of the context."""
+    return namespace(text) if text else text
+
+
+def _name(text: str, name: str, what: str) -> str:
+    """A name that none can bear would be asked for as something else: without one, a list is an answer."""
+    if not values.is_dns_name(name):
+        raise argparse.ArgumentTypeError(f"{text!r} is not accepted, use {what}")
+    return name

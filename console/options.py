@@ -81,14 +81,28 @@ def _shared() -> argparse.ArgumentParser:
     """What every command takes. Without defaults, or those after the command would undo what stood before it."""
     shared = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     group = shared.add_argument_group("of all commands")
-    group.add_argument("-n", "--namespace", metavar="NAME", help="namespace (that of the context)")
+    group.add_argument(
+        "-n",
+        "--namespace",
+        type=arguments.context_or_namespace,
+        metavar="NAME",
+        help="namespace (that of the context)",
+    )
     group.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces")
     group.add_argument("-o", "--output", choices=FORMATS, help="form of the output (table)")
     group.add_argument("--kubeconfig", type=Path, metavar="FILE", help="as for kubectl")
     group.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
     group.add_argument(
-        "--request-timeout", type=arguments.duration, metavar="TIME", help="longest wait for an answer (30s)"
+        "--request-timeout",
+        type=arguments.patience,
+        metavar="TIME",
+        help="longest wait for an answer (30s); 0 is no limit",
     )
-    group.add_argument("--system-namespace", metavar="NAME", help=f"where spotshift is installed ({names.NAMESPACE})")
+    group.add_argument(
+        "--system-namespace",
+        type=arguments.namespace,
+        metavar="NAME",
+        help=f"where spotshift is installed ({names.NAMESPACE})",
+    )
     group.add_argument("--settings", type=Path, metavar="FILE", help="settings instead of those in force")
     return shared

@@ -50,7 +50,7 @@ def _nodes(parser: argparse.ArgumentParser) -> None:
 
 def _top(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--interval", type=arguments.duration, default=timedelta(seconds=2), metavar="TIME", help="pause (2s)"
+        "--interval", type=arguments.pause, default=timedelta(seconds=2), metavar="TIME", help="pause (2s)"
     )
     parser.add_argument("--count", type=arguments.count, metavar="N", help="end after so many pictures")
 

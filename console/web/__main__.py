@@ -46,7 +46,9 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--token-file", type=Path, help="only whoever knows what is in this file may look")
     made.add_argument("--interval", type=float, default=2.0, metavar="SECONDS", help="between two pictures, at least")
-    made.add_argument("--system-namespace", default=names.NAMESPACE, help="where spotshift is installed")
+    made.add_argument(
+        "--system-namespace", type=arguments.namespace, default=names.NAMESPACE, help="where spotshift is installed"
+    )
     made.add_argument("--kubeconfig", type=Path)
     made.add_argument("--context")
     made.add_argument("--log-format", choices=("json", "text"), default="text")

@@ -54,6 +54,14 @@ MISTAKES = {
     "no such time": (["migrate", "p", "--timeout", "soon"], "'soon' is not accepted, use a duration such as 30s"),
     "no such deadline": (["maintenance", "start", "n", "--deadline", "x"], "or a time such as 2026-07-01T18:00:00Z"),
     "no such count": (["top", "--count", "0"], "'0' is not accepted, use a number from 1 up"),
+    "no time at all": (["nodes", "--request-timeout", "1ns"], "--request-timeout: '1ns' is not accepted, use 0 for"),
+    "no pause": (["top", "--interval", "0s"], "--interval: '0s' is not accepted, use a duration such as 30s"),
+    "no system": (["nodes", "--system-namespace", ""], "--system-namespace: '' is not accepted, use the name of a"),
+    "a path": (["nodes", "-n", "a/b"], "--namespace: 'a/b' is not accepted, use the name of a namespace"),
+    "an empty pod": (["migrate", ""], "argument POD: '' is not accepted, use the name of a pod"),
+    "a kind of pod": (["migrate", "pod/"], "argument POD: 'pod/' is not accepted, use the name of a pod"),
+    "an empty target": (["migrate", "p", "--to", ""], "argument --to: '' is not accepted, use the name of a node"),
+    "an empty node": (["maintenance", "status", ""], "argument NODE: '' is not accepted, use the name of a node"),
     "no pod": (["migrate"], "the following arguments are required: POD"),
     "no node to empty": (["maintenance", "start"], "maintenance: error: the following arguments are required: NODE"),
     "no node to give back": (["maintenance", "stop", "--wait"], "the following arguments are required: NODE"),
@@ -74,6 +82,20 @@ def test_wrong_usage_is_told(given: list[str], told: str, capsys: pytest.Capture
     said = capsys.readouterr().err
     assert said.startswith("usage: ")
     assert told in said
+
+
+PATIENCE = {
+    "0": arguments.NO_LIMIT,
+    "0s": arguments.NO_LIMIT,
+    "999999h": arguments.NO_LIMIT,
+    "1500ms": timedelta(seconds=1.5),
+}
+
+
+@pytest.mark.parametrize(("text", "wanted"), PATIENCE.items())
+def test_the_longest_wait_for_an_answer(text: str, wanted: timedelta) -> None:
+    """More than a socket can wait for is no limit either."""
+    assert options.parse(["nodes", "--request-timeout", text]).request_timeout == wanted
 
 
 EXPLAINED = {
