@@ -7,7 +7,7 @@ and the defaults stand in for it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -20,7 +20,7 @@ from cluster.resources import CONFIGMAPS, LEASES
 from console.door import Unusable
 from descheduler import last_pass
 from descheduler.last_pass import LastPass
-from policy import keys, names, settings_load
+from policy import keys, names, settings_load, values
 from policy.mistakes import InvalidSettings
 from policy.settings import Settings
 
@@ -49,7 +49,9 @@ class InForce:
     unsure: str = ""
     """Why they do not tell under which prefix our keys are; then nothing may be written under one."""
     stopped: str = ""
-    """Where the emergency stop stands, if it is set."""
+    """Where the emergency stop stands, if it is set; that of the installation, wherever the settings come from."""
+    stop_key: str = ""
+    """The annotation in which it stands."""
     unknown: str = ""
     """Why they could not be read; then the defaults stand in."""
     absent: str = ""
@@ -93,9 +95,14 @@ class Leader:
 
 
 def settings(client: Client, namespace: str, file: Path | None = None) -> InForce:
-    """Those of the file, or of the installation."""
-    if file is not None:
-        return InForce(_from_file(file), str(file))
+    """Those of the file, or of the installation. A file does not end an emergency stop."""
+    if file is None:
+        return _installed(client, namespace)
+    given, installed = _from_file(file), _installed(client, namespace)
+    return InForce(given, str(file), stopped=installed.stopped, stop_key=installed.stop_key)
+
+
+def _installed(client: Client, namespace: str) -> InForce:
     where = f"ConfigMap {namespace}/{names.SETTINGS}"
     try:
         found = client.get(CONFIGMAPS, names.SETTINGS, namespace=namespace, type=ConfigMap)
@@ -110,8 +117,8 @@ def settings(client: Client, namespace: str, file: Path | None = None) -> InForc
     except InvalidSettings as invalid:
         stand_in, unsure = _standing_in(text)
         wrong = tuple(map(str, invalid.mistakes))
-        return InForce(stand_in, where, mistakes=wrong, unsure=unsure, stopped=_stop(found, stand_in))
-    return InForce(read, where, stopped=_stop(found, read))
+        return _with_stop(InForce(stand_in, where, mistakes=wrong, unsure=unsure), found)
+    return _with_stop(InForce(read, where), found)
 
 
 def _standing_in(text: str) -> tuple[Settings, str]:
@@ -122,10 +129,10 @@ def _standing_in(text: str) -> tuple[Settings, str]:
         return Settings(), str(unsure)
 
 
-def _stop(found: ConfigMap, read: Settings) -> str:
-    key = keys.under(read.label_prefix).emergency_stop
-    said = found.metadata.annotations.get(key, "")
-    return "" if said in {"", "false"} else f"{key} on ConfigMap {found.metadata.namespace}/{found.metadata.name}"
+def _with_stop(read: InForce, found: ConfigMap) -> InForce:
+    key = keys.under(read.settings.label_prefix).emergency_stop
+    said = values.emergency_stop(key, found.metadata.annotations.get(key, ""), read.source)
+    return replace(read, stopped=said, stop_key=key)
 
 
 def _from_file(file: Path) -> Settings:

@@ -18,6 +18,7 @@ from cluster.resources import CONFIGMAPS
 from cluster.runtime import Runtime
 from cluster.source import ClusterSource
 from cluster.store import Delta
+from policy import values
 
 UNKNOWN: Final = "the emergency stop is not known yet"
 
@@ -73,11 +74,13 @@ class Brake:
 
     def said(self) -> str:
         """Where somebody says stop, as far as is known: a reason to call off what has begun. Empty: nobody does."""
-        said = self._last.metadata.annotations.get(self._key(), "") if self._last is not None else ""
-        if said in {"", "false"}:
+        key = self._key()
+        value = self._last.metadata.annotations.get(key, "") if self._last is not None else ""
+        said = values.emergency_stop(key, value, self._where)
+        if not said:
             return ""
         gone = "" if self._reflector.store.get(self._name) is not None else ", which is gone; it ends with a new one"
-        return f"emergency stop: {self._key()} on {self._where}{gone}"
+        return f"emergency stop: {said}{gone}"
 
     def _changed(self, delta: Delta[PartialObjectMetadata]) -> None:
         self._last = delta.object

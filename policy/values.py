@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from policy import durations
-from policy.reasons import Malformed
+from policy.reasons import Malformed, shorten
 
 LABEL_VALUE_MAX: Final = 63
 DNS_LABEL_MAX: Final = 63
@@ -98,6 +98,18 @@ E = TypeVar("E", bound=StrEnum)
 def maintenance(key: str, value: str) -> bool | Malformed:
     """True, or why the label does not say so: a typo must not drain a node, nor be passed over in silence."""
     return True if value == "true" else Malformed(key, value, "'true', or remove the label")
+
+
+def emergency_stop(key: str, value: str, where: str) -> str:
+    """What an emergency stop is told as, empty where there is none. What cannot be read stops too, and says so: who
+    writes `yes`, or `no`, must not find out from what is moved.
+    """
+    said = flag(key, value) if value else False
+    if not said:
+        return ""
+    stops = "which stops as 'true' does: use 'true' or 'false'"
+    doubt = f", with {shorten(value)!r}, {stops}" if isinstance(said, Malformed) else ""
+    return f"{key} on {where}{doubt}"
 
 
 def rescheduling(key: str, value: str) -> Rescheduling | Malformed:

@@ -14,7 +14,7 @@ from cluster.resources import CRDS, DEPLOYMENTS, PODMIGRATIONS, VALIDATINGADMISS
 from console import ages, installation
 from console.health.finding import APPLY, Finding, Level
 from console.installation import InForce, Leader
-from policy import keys, names
+from policy import names
 from policy.settings import Mode
 
 CRD: Final = f"{PODMIGRATIONS.plural}.{PODMIGRATIONS.group}"
@@ -142,8 +142,7 @@ def settings(in_force: InForce, namespace: str) -> Iterator[Finding]:
     elif not in_force.mistakes:
         yield Finding("settings", Level.OK, f"valid: {in_force.source}")
     if in_force.stopped:
-        key = keys.under(in_force.settings.label_prefix).emergency_stop
-        goes_on = f"kubectl -n {namespace} annotate configmap {names.SETTINGS} {key}- lets it go on"
+        goes_on = f"kubectl -n {namespace} annotate configmap {names.SETTINGS} {in_force.stop_key}- lets it go on"
         yield Finding("mode", Level.WARNING, f"emergency stop: {in_force.stopped}", goes_on)
     elif in_force.settings.mode is Mode.OBSERVE and not in_force.guessed:
         text = "observe: plans are made and nothing is moved"

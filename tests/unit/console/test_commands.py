@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -132,6 +133,33 @@ def test_a_pod_is_not_asked_to_move_to_its_own_node() -> None:
         with pytest.raises(Unusable, match=told):
             run(api, "migrate", "web-0", "--to", "node/a")
         assert {it.method for it in api.seen} == {"GET"}
+
+
+MARKED = {
+    "metadata": {
+        "name": "spotshift-settings",
+        "namespace": "spotshift-system",
+        "annotations": {keys.under("example.com/").emergency_stop: "yes"},
+    },
+    "data": {"settings.yaml": f"{HEAD}labelPrefix: example.com/\n"},
+}
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["as installed", "with a file"])
+def test_settings_of_a_file_do_not_hide_the_emergency_stop(given: bool, tmp_path: Path) -> None:
+    file, usual = tmp_path / "settings.yaml", cluster(HEAD)
+    file.write_text(f"{HEAD}mode: enforce\n")
+    told = "example.com/emergency-stop on ConfigMap spotshift-system/spotshift-settings, with 'yes', which stops"
+    with fake_api.running() as api:
+        api.script = lambda seen: Answer(body=MARKED) if "/configmaps/" in seen.path else usual(seen)
+        words = ("--settings", str(file)) if given else ()
+        _, out, _ = run(api, "status", "-o", "json", *words)
+        assert json.loads(out)["emergencyStop"].startswith(told)
+        _, out, _ = run(api, "check", "-o", "json", *words)
+        (mode,) = (it for it in json.loads(out)["checks"] if it["check"] == "mode")
+        assert (told in mode["text"], " example.com/emergency-stop- lets" in mode["advice"]) == (True, True)
+        _, _, err = run(api, "maintenance", "start", "a", *words)
+        assert f"no node is drained while the emergency stop is set: {told}" in err
 
 
 END = {"metadata": {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}}

@@ -167,3 +167,23 @@ def test_label_keys(text: str, valid: bool) -> None:
 )  # fmt: skip
 def test_namespace_names(text: str, valid: bool) -> None:
     assert values.is_dns_label(text) is valid
+
+
+STOPS = {
+    "nothing": ("", ""),
+    "no": ("false", ""),
+    "yes": ("true", "x/stop on ConfigMap a/b"),
+    "an unknown word": (
+        "no",
+        "x/stop on ConfigMap a/b, with 'no', which stops as 'true' does: use 'true' or 'false'",
+    ),
+    "another case": (
+        "False",
+        "x/stop on ConfigMap a/b, with 'False', which stops as 'true' does: use 'true' or 'false'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("value", "told"), STOPS.values(), ids=STOPS.keys())
+def test_whatever_is_not_false_stops_and_what_is_unknown_is_named(value: str, told: str) -> None:
+    assert values.emergency_stop("x/stop", value, "ConfigMap a/b") == told
