@@ -24,6 +24,7 @@ from console.views import drains
 from policy import keys, values
 from policy.keys import Keys
 from policy.mistakes import names_like
+from policy.reasons import shorten
 from policy.settings import Mode
 
 MANAGER: Final = door.AGENT
@@ -102,15 +103,28 @@ def _hint(session: Session, name: str) -> str:
 
 
 def _start(session: Session, found: Sequence[Node], ours: Keys) -> Ending:
-    deadline = session.options.deadline
-    if isinstance(deadline, timedelta):
-        deadline = session.now + deadline
-    notes = {} if deadline is None else {ours.maintenance_deadline: values.format_time(deadline)}
+    notes = _deadline(session, ours)
     for node in found:
+        kept = node.metadata.annotations.get(ours.maintenance_deadline)
+        if kept is not None and not notes:
+            session.warn(f"node {node.metadata.name} keeps the deadline {shorten(kept)}; --deadline sets another")
         again = node.metadata.labels.get(ours.maintenance) == "true"
         _patch(session, node, {ours.maintenance: "true"}, notes)
         session.say(f"node/{node.metadata.name} maintenance {'was requested already' if again else 'requested'}")
     return _wait(session, found, ours, _is_drained(ours)) if session.options.wait else _done(session, ours)
+
+
+def _deadline(session: Session, ours: Keys) -> dict[str, str]:
+    """The annotation that was asked for. One in the past would be a drain that is overdue before it begins."""
+    deadline = session.options.deadline
+    if deadline is None:
+        return {}
+    at = session.now + deadline if isinstance(deadline, timedelta) else deadline
+    if at <= session.now:
+        raise Unusable(
+            f"--deadline: {values.format_time(at)} has passed, use a time to come, or one from now on as 2h"
+        )
+    return {ours.maintenance_deadline: values.format_time(at)}
 
 
 def _stop(session: Session, found: Sequence[Node], ours: Keys) -> Ending:

@@ -162,6 +162,29 @@ def test_settings_of_a_file_do_not_hide_the_emergency_stop(given: bool, tmp_path
         assert f"no node is drained while the emergency stop is set: {told}" in err
 
 
+PASSED = {"a time": "2020-01-01T00:00:00Z", "Unix seconds": "1577836800", "no time at all": "0s"}
+
+
+@pytest.mark.parametrize("deadline", PASSED.values(), ids=PASSED.keys())
+def test_a_deadline_that_has_passed_is_refused(deadline: str) -> None:
+    with fake_api.running() as api:
+        api.script = cluster(HEAD)
+        with pytest.raises(Unusable, match=r"--deadline: \S+Z has passed, use a time to come"):
+            run(api, "maintenance", "start", "a", "--deadline", deadline)
+        assert {it.method for it in api.seen} == {"GET"}
+
+
+@pytest.mark.parametrize(("words", "told"), [((), True), (("--deadline", "2h"), False)], ids=["none", "another"])
+def test_a_deadline_that_is_on_the_node_from_before_is_told(words: tuple[str, ...], told: bool) -> None:
+    meta = {"name": "a", "uid": "n", "annotations": {OURS.maintenance_deadline: "2020-01-01T00:00:00Z"}}
+    usual, kept = cluster(HEAD), Answer(body={"metadata": meta, "spec": {}, "status": {}})
+    with fake_api.running() as api:
+        api.script = lambda seen: kept if seen.path == "/api/v1/nodes/a" else usual(seen)
+        ended, _, err = run(api, "maintenance", "start", "a", *words)
+    line = "warning: node a keeps the deadline 2020-01-01T00:00:00Z; --deadline sets another"
+    assert (ended, line in err) == (Ending.DONE, told)
+
+
 END = {"metadata": {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}}
 """Of a list that is streamed."""
 
