@@ -11,7 +11,6 @@ from policy.reasons import Malformed
 
 SUBJECTS: Final = {"pod": "pod", "pods": "pod", "po": "pod", "node": "node", "nodes": "node", "no": "node"}
 """What can be explained, by every name that kubectl has for it."""
-TIME: Final = "a time such as 2026-07-01T18:00:00Z"
 NO_LIMIT: Final = timedelta(days=1)
 """What 0 stands for as it does with kubectl; nobody waits longer than that, and sockets cannot for much longer."""
 SHORTEST_PAUSE: Final = timedelta(milliseconds=100)
@@ -49,7 +48,9 @@ def deadline(text: str) -> timedelta | datetime:
         return found
     at = signals.instant(text)
     if at is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not accepted, use {durations.FORMAT}, or {TIME}")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not accepted, use {durations.FORMAT}, {signals.DEADLINE_FORMAT}"
+        )
     return at.astimezone(UTC)
 
 

@@ -10,7 +10,11 @@ from policy.keys import Keys
 from policy.reasons import Malformed
 from policy.signal_table import ANY, ROWS, Clock, Kind, Place, SignalRow
 
-DEADLINE_FORMAT: Final = "a time such as 2026-07-01T18:00:00Z, or Unix seconds"
+DEADLINE_FORMAT: Final = (
+    f"a time with its zone from {values.EARLIEST.year} to {values.LATEST.year - 1} such as 2026-07-01T18:00:00Z, "
+    "or Unix seconds of at most 11 digits"
+)
+"""What `instant` reads."""
 
 
 class Taint(Protocol):

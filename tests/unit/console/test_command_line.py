@@ -52,7 +52,14 @@ MISTAKES = {
     "no such command": (["statsu"], "invalid choice: 'statsu'"),
     "no such form": (["nodes", "-o", "xml"], "invalid choice: 'xml'"),
     "no such time": (["migrate", "p", "--timeout", "soon"], "'soon' is not accepted, use a duration such as 30s"),
-    "no such deadline": (["maintenance", "start", "n", "--deadline", "x"], "or a time such as 2026-07-01T18:00:00Z"),
+    "no such deadline": (
+        ["maintenance", "start", "n", "--deadline", "x"],
+        "'x' is not accepted, use a duration such",
+    ),
+    "too late a deadline": (
+        ["maintenance", "start", "n", "--deadline", "9999-01-01T00:00:00Z"],
+        "or 1h30m, a time with its zone from 1970 to 8999 such as 2026-07-01T18:00:00Z, or Unix seconds",
+    ),
     "no such count": (["top", "--count", "0"], "'0' is not accepted, use a number from 1 up"),
     "no time at all": (["nodes", "--request-timeout", "1ns"], "--request-timeout: '1ns' is not accepted, use 0 for"),
     "no pause": (["top", "--interval", "0s"], "--interval: '0s' is not accepted, use a duration such as 30s"),

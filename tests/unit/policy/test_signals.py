@@ -231,10 +231,17 @@ def test_annotations_beside_our_label_say_since_when_and_until_when() -> None:
     assert signals.mistakes(NodeSigns(annotations=notes), keys=OURS) == ()
 
 
-def test_a_deadline_that_is_no_time_is_told() -> None:
-    node = NodeSigns(labels={OURS.maintenance: "true"}, annotations={OURS.maintenance_deadline: "tonight"})
+NO_TIMES = ("tonight", "9000-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "2026-07-01T18:00:00", "123456789012")
+
+
+@pytest.mark.parametrize("text", NO_TIMES)
+def test_a_deadline_that_is_no_time_is_told_with_the_bounds_of_one(text: str) -> None:
+    node = NodeSigns(labels={OURS.maintenance: "true"}, annotations={OURS.maintenance_deadline: text})
     (mistake,) = signals.mistakes(node, keys=OURS)
-    assert (mistake.key, mistake.value) == (OURS.maintenance_deadline, "tonight")
+    bounds = (
+        "a time with its zone from 1970 to 8999 such as 2026-07-01T18:00:00Z, or Unix seconds of at most 11 digits"
+    )
+    assert mistake == Malformed(OURS.maintenance_deadline, text, bounds)
     (found,) = signals.read(node, keys=OURS, now=NOW)
     assert found.deadline is None
 
