@@ -19,7 +19,7 @@ from descheduler.node_state import NodeState
 from descheduler.overdue import Refusals
 from descheduler.plan import Plan
 from descheduler.proposal import Move, Urgency
-from descheduler.reasons import Reason
+from descheduler.reasons import Code, Reason
 from descheduler.requests import Line, Request, Said
 from descheduler.roster import Roster
 from descheduler.state import ClusterState
@@ -121,6 +121,8 @@ def _remaining(progress: Progress, context: Context, told: Refusals) -> str:
 def _why(left: Left, context: Context, told: Refusals) -> str:
     key = left.pod.metadata.key
     match left.standing:
+        case Standing.MOVING if all(reason.code is not Code.ALREADY_MIGRATING for reason in left.reasons):
+            return "terminating"  # nobody moves it, it only takes its grace period
         case Standing.MOVING:
             migration = context.moving.get(key)
             held = overdue.held(migration) if migration is not None else ""

@@ -16,6 +16,7 @@ from console.views.node_list import Seen
 from descheduler import drain, memory, misread, plan, report, signs
 from descheduler.drain import Left
 from descheduler.guards import Context
+from descheduler.reasons import Code
 from descheduler.tables import Table
 from policy import signals
 from policy.reasons import Malformed
@@ -171,7 +172,13 @@ def _plan(found: Plain) -> Iterator[Table]:
 def _pods(told: Plain) -> Iterator[tuple[str, ...]]:
     for it in told["ifDrained"]:
         why = "; ".join(f"{reason['code']}: {reason['text']}" for reason in it["reasons"])
-        yield it["namespace"], it["pod"], _WORDS[it["standing"]], why or "-"
+        yield it["namespace"], it["pod"], _does(it), why or "-"
+
+
+def _does(left: Plain) -> str:
+    """What a drain does with it. One that is deleted counts as under way; nobody moves it."""
+    moved = any(reason["code"] == Code.ALREADY_MIGRATING for reason in left["reasons"])
+    return "waits for its end" if left["standing"] == "moving" and not moved else _WORDS[left["standing"]]
 
 
 _WORDS = {

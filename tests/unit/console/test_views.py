@@ -321,6 +321,14 @@ def story(name: str) -> dict[str, Any]:
     return told
 
 
+def test_a_drain_waits_for_a_pod_that_only_ends() -> None:
+    ending = build.pod("bare", on="a", metadata={"deletionTimestamp": "2026-03-01T11:59:59Z"})
+    look = looks.of(build.node("a"), ending)
+    (seen,) = node_list.see(look)
+    (row,) = [*node_story.pages(node_story.of(seen, look), seen, NOW)][-1].rows
+    assert row[:3] == ("default", "bare", "waits for its end")
+
+
 def test_the_story_of_a_node_to_be_emptied() -> None:
     told = story("on-demand-1")
     assert told["takesPods"] is False

@@ -96,6 +96,12 @@ def test_what_stays_is_named_and_does_not_hold_up_the_drain() -> None:
     ]
 
 
+def test_a_pod_that_only_ends_is_not_called_moving() -> None:
+    ending = build.pod("bare", on="a", metadata={"deletionTimestamp": "2026-03-01T11:59:59Z"})
+    (request,) = written(build.node("a", labels=LABEL), build.node("b"), ending)
+    assert annotations(request)[KEYS.maintenance_remaining] == "default/bare: terminating"
+
+
 AUTOSCALED = build.thing(
     "HorizontalPodAutoscaler", "auto", spec={"scaleTargetRef": {"kind": "Deployment", "name": "x"}}
 )
