@@ -24,11 +24,12 @@ def run(session: Session) -> Ending:
 def _findings(session: Session) -> Iterator[Finding]:
     """The most basic first."""
     client, system = session.door.client, session.options.system_namespace
-    nothing = parts.absent(client, system)
+    definition = parts.definition(client)
+    nothing = parts.absent(client, system, definition)
     if nothing is not None:
         yield nothing
         return
-    yield parts.definition(client)
+    yield definition
     yield parts.policies(client)
     yield from parts.processes(client, system)
     in_force = installation.settings(client, system, session.options.settings)

@@ -10,7 +10,7 @@ from cluster import errors
 from cluster.client import Client
 from cluster.meta import Condition, ObjectMeta, Part
 from cluster.objects import PartialObjectMetadata
-from cluster.resources import CRDS, DEPLOYMENTS, PODMIGRATIONS, VALIDATINGADMISSIONPOLICIES, Resource
+from cluster.resources import CRDS, DEPLOYMENTS, PODMIGRATIONS, VALIDATINGADMISSIONPOLICIES
 from console import ages, installation
 from console.health.finding import APPLY, Finding, Level
 from console.installation import InForce, Leader
@@ -29,6 +29,9 @@ POLICIES: Final = (
 PROCESSES: Final = (names.DESCHEDULER, names.WEBHOOK, names.CERTS)
 PATIENCE: Final = 3
 """Intervals without a pass until something must be wrong."""
+
+
+NO_DEFINITION: Final = Finding("definition", Level.FAILED, f"there is no CustomResourceDefinition {CRD}", APPLY)
 
 
 class _Status(Part, frozen=True):
@@ -59,7 +62,7 @@ def definition(client: Client) -> Finding:
     try:
         found = client.get(CRDS, CRD, type=_Definition)
     except errors.NotFound:
-        return Finding("definition", Level.FAILED, f"there is no CustomResourceDefinition {CRD}", APPLY)
+        return NO_DEFINITION
     except errors.Forbidden as denied:
         return Finding("definition", Level.UNKNOWN, denied.message)
     if any(it.type == "Established" and it.status == "True" for it in found.status.conditions):
@@ -68,23 +71,22 @@ def definition(client: Client) -> Finding:
     return Finding("definition", Level.FAILED, f"{CRD} is not established: {told or 'not yet'}", APPLY)
 
 
-def absent(client: Client, namespace: str) -> Finding | None:
-    """That nothing of it is there, which says more than a failure of every part."""
-    try:
-        there = _is_there(client, CRDS, CRD, None) or any(
-            _is_there(client, DEPLOYMENTS, name, namespace) for name in PROCESSES
-        )
-    except errors.Forbidden:
+def absent(client: Client, namespace: str, definition: Finding) -> Finding | None:
+    """That nothing of it is there, not even the definition, which says more than a failure of every part."""
+    if definition != NO_DEFINITION:
         return None
-    if there:
+    try:
+        if any(_is_there(client, name, namespace) for name in PROCESSES):
+            return None
+    except errors.Forbidden:
         return None
     text = f"not installed: there is no CustomResourceDefinition {CRD}, and no Deployment of ours in {namespace}"
     return Finding("installation", Level.FAILED, text, APPLY)
 
 
-def _is_there(client: Client, kind: Resource, name: str, namespace: str | None) -> bool:
+def _is_there(client: Client, name: str, namespace: str) -> bool:
     try:
-        client.get(kind, name, namespace=namespace, type=PartialObjectMetadata)
+        client.get(DEPLOYMENTS, name, namespace=namespace, type=PartialObjectMetadata)
     except errors.NotFound:
         return False
     return True

@@ -51,6 +51,7 @@ def advised(script: fake_api.Script) -> tuple[Ending, dict[str, str]]:
         api.script = script
         door = Door(api.client(rate_limit=None), api.url, "default")
         ended = check.run(Session(options, out, io.StringIO(), World().runtime, door))
+        assert sum("/customresourcedefinitions/" in it.path for it in api.seen) == 1, "one question, one answer"
     found: list[dict[str, Any]] = json.loads(out.getvalue())["checks"]
     return ended, {it["check"]: it["advice"] for it in found if it["advice"]}
 

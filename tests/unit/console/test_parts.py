@@ -51,8 +51,10 @@ def test_whether_anything_is_installed(there: tuple[str, ...], absent: bool) -> 
             if any(it in seen.path for it in there)
             else status(404, "NotFound")
         )
-        found = parts.absent(api.client(rate_limit=None), SYSTEM)
+        client = api.client(rate_limit=None)
+        found = parts.absent(client, SYSTEM, parts.definition(client))
     assert (found is not None) is absent
+    assert sum("customresourcedefinitions" in it.path for it in api.seen) == 1
     if found is not None:
         assert found.text.startswith("not installed: ")
 
@@ -60,7 +62,8 @@ def test_whether_anything_is_installed(there: tuple[str, ...], absent: bool) -> 
 def test_who_may_not_look_is_not_told_that_nothing_is_installed() -> None:
     with fake_api.running() as api:
         api.script = lambda _: status(403, "Forbidden")
-        assert parts.absent(api.client(rate_limit=None), SYSTEM) is None
+        client = api.client(rate_limit=None)
+        assert parts.absent(client, SYSTEM, parts.definition(client)) is None
 
 
 def test_settings_that_are_gone_are_not_called_valid() -> None:
