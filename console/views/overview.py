@@ -15,6 +15,7 @@ from console.states import State
 from console.views import node_list
 from console.views.node_list import Seen
 from descheduler import memory
+from descheduler.last_pass import LastPass
 from descheduler.migration import temporary_budget
 from descheduler.tables import Table
 from policy.capacity import CapacityType
@@ -47,8 +48,12 @@ def _mode(look: Look) -> str:
     """Where the settings in force cannot be read, that of the last pass."""
     if not look.in_force.guessed:
         return str(look.settings.mode)
-    last = look.leader.last_pass if isinstance(look.leader, Leader) else None
+    last = _last(look)
     return last.mode if last is not None and last.mode else "unknown"
+
+
+def _last(look: Look) -> LastPass | None:
+    return look.leader.last_pass if isinstance(look.leader, Leader) else None
 
 
 def _leader(look: Look) -> Plain:
@@ -66,7 +71,7 @@ def _leader(look: Look) -> Plain:
 
 
 def _last_pass(look: Look) -> Plain | None:
-    last = look.leader.last_pass if isinstance(look.leader, Leader) else None
+    last = _last(look)
     if last is None:
         return None
     return {
