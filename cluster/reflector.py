@@ -324,8 +324,8 @@ class Reflector(Generic[T]):
             return
         delay = round(step.delay, 3)
         if isinstance(error, errors.Unauthorized | errors.Forbidden):
-            self._denied = f"{self._source.name}: {error}"
             self._log.emit(Log.REFLECTOR_DENIED, error=error, code=error.status, delaySeconds=delay)
+            self._denied = f"{self._source.name}: {error}"  # after the line: whoever reads it finds that in the log
             return
         self._log.emit(Log.REFLECTOR_RETRYING, error=error, attempt=step.course.failures, delaySeconds=delay)
 
