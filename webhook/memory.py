@@ -22,6 +22,10 @@ KEY_LIMIT_BYTES: Final = 16 * 1024
 """Of what one decision is remembered by, so 16 MiB of them at most. Whoever may create a pod chooses how long its
 annotations are, and the API server refuses those that are too long only after it has asked us.
 """
+ANSWER_LIMIT_BYTES: Final = 16 * 1024
+"""Of one answer that is remembered, for the same reason: the rule for spot joins each required term of a pod, so its
+patch is many times as long as they are.
+"""
 
 _ABSENT: Final = msgspec.Raw()
 _BETWEEN: Final = b"\xff"
@@ -124,7 +128,7 @@ class Memory:
 
     def keep(self, decision: Decision, frame: Frame, namespace: str) -> None:
         """Remember the decision on the body that was asked for last, and its answer."""
-        if self._asked is None or len(self._asked) > KEY_LIMIT_BYTES:
+        if self._asked is None or len(self._asked) > KEY_LIMIT_BYTES or sum(map(len, frame)) > ANSWER_LIMIT_BYTES:
             return
         if len(self._decisions) >= REMEMBERED:
             self._decisions.clear()

@@ -62,6 +62,7 @@ class Note(Sentence):
     OWN_CAPACITY_RULE = "OWN_CAPACITY_RULE", "the pod has rules on capacity already, and they stand"
     NO_CAPACITY_LABEL = "NO_CAPACITY_LABEL", "no node carries a label that tells its capacity"
     NO_REQUIRED_TERM = "NO_REQUIRED_TERM", "no term of the pod's required affinity can match a node"
+    TOO_MANY_TERMS = "TOO_MANY_TERMS", "the pod's required affinity is too large for the rule to join its terms"
     CLASS_SET = "CLASS_SET", "the tier's PriorityClass is set"
     CLASS_OF_USER = "CLASS_OF_USER", "the pod names a PriorityClass of its own"
     CLASS_MISSING = "CLASS_MISSING", "the tier's PriorityClass does not exist"

@@ -6,7 +6,7 @@ without making it weaker; docs/decisions/0006 has the argument and the figures, 
 * Only the fields that a patch of ours can name are decoded. Whether an operation applies depends on the
   containers along its path alone, and every path begins with one of these fields.
 * Pods of one template look alike: the answer is remembered for what it depends on, which is the operations
-  and the containers along their paths.
+  and the containers along their paths. Long patches are applied each time: they are rare, and would fill the memory.
 """
 
 from collections.abc import Sequence
@@ -21,6 +21,11 @@ from webhook.patch import Op
 
 REMEMBERED: Final = 1024
 """Shapes of patches; a cluster has a handful of them for each kind of workload."""
+
+STEPS_REMEMBERED: Final = 32
+"""Operations of a patch whose answer is remembered; the replacement of a moved pod has 11. This bounds what is kept,
+and the comparison of each path with each other one.
+"""
 
 _FIELDS: Final = frozenset(
     {
@@ -72,11 +77,13 @@ _verdicts: Final[dict[object, bool]] = {}
 
 def applies(ops: Sequence[Op], body: bytes) -> bool:
     """Whether the patch applies to the pod in this review."""
-    steps = tuple((op.op, op.path) for op in ops)
     try:
         document = _document(ops, body)
     except (msgspec.DecodeError, RecursionError):  # in a part of the pod that nobody has read before
         return False
+    if len(ops) > STEPS_REMEMBERED:
+        return _apply(ops, document)
+    steps = tuple((op.op, op.path) for op in ops)
     if not _independent(steps):
         return _apply(ops, document)
     key = (steps, tuple(_shape(document, path) for _, path in steps))

@@ -10,12 +10,21 @@ import msgspec
 
 from policy import affinity
 from policy.capacity import ANY, CapacityLabel, CapacityType
+from policy.reasons import Malformed
 from policy.values import Spot
 from webhook.patch import NO_CHANGE, Change
 from webhook.pod import Pod, Term, Toleration
 from webhook.reasons import Note
 from webhook.view import Taint, View
 
+NARROWED_AT_MOST: Final = 64
+"""Terms of one pod that the rule joins. People write a handful. Each costs an operation or more of the patch, and all
+pods of the cluster wait while it is made and checked: 75,000 terms fit into a review.
+"""
+COPIED_AT_MOST_BYTES: Final = 128 * 1024
+"""Where several labels are in use and each term is copied for all but the first. API servers end a patch that
+copies more than 3 MiB, and etcd takes no object of more than 1.5 MiB: either way the pod would be denied.
+"""
 _PINNED: Final = Change(notes=(Note.PINNED,))
 _IGNORED: Final = Change(notes=(Note.SPOT_IGNORED,))
 _OWN_RULE: Final = Change(notes=(Note.OWN_CAPACITY_RULE,))
@@ -113,13 +122,25 @@ def _require(pod: Pod, own: Own, view: View) -> Change:
     required = pod.node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     terms = pod.required_terms
     alive = [i for i, term in enumerate(terms) if term.get("matchExpressions") or term.get("matchFields")]
-    narrow = tuple(i for i in alive if i not in own.terms)
+    spoken = frozenset(own.terms)
+    narrow = tuple(i for i in alive if i not in spoken)
     if required is not None and not narrow:
         return _OWN_RULE if own.terms else _NO_TERM
     if not view.capacity:
         return _NO_LABEL_TOLD
     alternatives = tuple(label.is_spot for label in view.capacity)
+    if len(narrow) > NARROWED_AT_MOST:
+        return _too_large(f"{len(narrow)} required terms", f"at most {NARROWED_AT_MOST}")
+    copied = (len(alternatives) - 1) * sum(len(msgspec.json.encode(terms[i])) for i in narrow)
+    if copied > COPIED_AT_MOST_BYTES:
+        return _too_large(f"{copied} bytes of copied terms", f"at most {COPIED_AT_MOST_BYTES}")
     return Change(alternatives=alternatives, narrow=narrow, notes=(Note.SPOT_REQUIRED,))
+
+
+def _too_large(told: str, accepted: str) -> Change:
+    """Joining some terms and not others would change which of them the scheduler takes, so none is joined."""
+    wrong = Malformed("spec.affinity.nodeAffinity", told, f"{accepted}: spot is not required for this pod")
+    return Change(notes=(Note.TOO_MANY_TERMS,), warnings=(str(wrong),))
 
 
 def _leaves_spot_only(pod: Pod, own: Own, placed: Change, table: tuple[CapacityLabel, ...]) -> bool:

@@ -15,7 +15,7 @@ from tests.integration.webhook.test_server import counted
 from tests.unit.webhook import building
 from tests.unit.webhook.building import PREFIX
 
-BODIES, STREAMS = 9_500, 500
+BODIES, STREAMS, LARGE = 9_400, 500, 100
 POD = {
     "metadata": {"name": "web", "labels": {"app": "web"}, "annotations": {PREFIX + "spot": "avoid"}},
     "spec": {"containers": [{"name": "main", "image": "app:1"}], "tolerations": [{"key": "a", "operator": "Exists"}]},
@@ -55,6 +55,17 @@ def _odd(rng: random.Random, good: bytes) -> bytes:
         place = place[key]
 
 
+def many(rng: random.Random, good: bytes) -> bytes:
+    """More alternatives than anybody would write, of which spot is required."""
+    document = json.loads(good)
+    term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a" * rng.choice((1, 9000))]}]}
+    required = {"nodeSelectorTerms": [term] * rng.choice((1, 50, 64, 65, 200))}
+    pod = document["request"]["object"]
+    pod["metadata"]["annotations"] = {PREFIX + "spot": "require"}
+    pod["spec"]["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    return json.dumps(document).encode()
+
+
 SPOILS: tuple[Callable[[random.Random, bytes], bytes], ...] = (_flipped, _cut, _noise, _nested, _odd)
 HEADS = (
     b"POST /mutate HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
@@ -83,6 +94,7 @@ def test_ten_thousand_hostile_requests(kube: Api, namespace: str, webhook: Servi
     statuses = Counter(_post_all(webhook, [rng.choice(SPOILS)(rng, good) for _ in range(BODIES)]))
     assert set(statuses) <= {200, 400}, statuses
     assert statuses[400] > BODIES / 2
+    assert set(_post_all(webhook, [many(rng, good) for _ in range(LARGE)])) == {200}
     for index in range(STREAMS):
         _throw(webhook, HEADS[index % len(HEADS)])
     status, answer = webhook.post(good)

@@ -25,15 +25,17 @@ from extender.promises import Promises
 from policy import keys
 from policy.quantities import InvalidQuantity
 from policy.settings import Settings
-from tests.integration.webhook.test_hostile import SPOILS
+from tests.integration.webhook.test_hostile import SPOILS, many
 from tests.unit.descheduler import build
 from tests.unit.extender.building import by_names
 from tests.unit.extender.building import pod as asked_pod
 from tests.unit.fuzz import hostile, readers, workloads
 from tests.unit.webhook import building
+from tests.unit.webhook.pods import TWO_LABELS
 from webhook import snapshot
 from webhook.handle import handle
 from webhook.reasons import Result
+from webhook.spot import NARROWED_AT_MOST
 
 Json = dict[str, Any]
 KEYS = keys.under()
@@ -41,6 +43,8 @@ SETTINGS = Settings()
 OWN_PATHS = ("/metadata/labels", "/metadata/annotations", "/spec/affinity", "/spec/tolerations", "/spec/priority",
              "/spec/preemptionPolicy")  # fmt: skip
 """Where a patch of ours may reach; `/spec/priority` is the class as well."""
+OPERATIONS_AT_MOST = 50 + (2 * len(TWO_LABELS) - 1) * NARROWED_AT_MOST
+"""Each term is copied for all labels but one, and joined for each."""
 
 OWNER = build.owner("ReplicaSet", "web-1")
 TEMPLATE: Json = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}]}
@@ -113,6 +117,15 @@ def reviews(rng: random.Random) -> str:
         hostile.spoil(document["request"]["object"], rng, times=rng.randint(1, 4))
         return _reviewed(json.dumps(document).encode(), building.view())
     return _reviewed(rng.choice(SPOILS)(rng, json.dumps(document).encode()), building.view())
+
+
+def terms(rng: random.Random) -> str:
+    """Required affinities of any size, some spoilt, where spot is required and nodes carry up to three labels."""
+    document = json.loads(many(rng, building.body(_said(rng))))
+    if rng.random() < 0.7:
+        hostile.spoil(document["request"]["object"]["spec"]["affinity"], rng, times=rng.randint(1, 4))
+    view = building.view(nodes=TWO_LABELS[: rng.randint(1, len(TWO_LABELS))])
+    return _reviewed(json.dumps(document).encode(), view)
 
 
 def annotations(rng: random.Random) -> str:
@@ -189,6 +202,7 @@ def dumps(rng: random.Random) -> str:
 
 TARGETS: dict[str, Callable[[random.Random], str]] = {
     "reviews": reviews,
+    "terms": terms,
     "annotations": annotations,
     "pods": pods,
     "nodes": nodes,
@@ -220,7 +234,9 @@ def _reviewed(body: bytes, view: Any) -> str:
         return "refused"
     response = json.loads(outcome.body)["response"]
     assert response["allowed"] is True
-    for change in json.loads(base64.b64decode(response.get("patch", "")) or b"[]"):
+    patch = json.loads(base64.b64decode(response.get("patch", "")) or b"[]")
+    assert len(patch) <= OPERATIONS_AT_MOST
+    for change in patch:
         assert change["path"].startswith(OWN_PATHS), change
     return "taken"
 
