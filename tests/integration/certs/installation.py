@@ -176,7 +176,9 @@ def leaf_of(secret: Object) -> x509.Pair | None:
 
 @contextlib.contextmanager
 def install(bed: ControlPlane, kube: Api, namespace: str, folder: Path) -> Iterator[Installation]:
-    """The shipped RBAC, moved into the namespace of the test."""
+    """The shipped RBAC and policy, moved into the namespace of the test."""
+    policies = shipped_policies(namespace)
+    bed.kubectl("apply", "-f", "-", stdin=policies)
     created: list[tuple[str, str]] = []
     for document in shipped_rights():
         kind, name = document["kind"], document["metadata"]["name"]
@@ -196,9 +198,18 @@ def install(bed: ControlPlane, kube: Api, namespace: str, folder: Path) -> Itera
     try:
         yield Installation(bed, kube, namespace, folder, access.kubeconfig(bed, ACCOUNT, namespace))
     finally:
+        bed.kubectl("delete", "--wait=false", "-f", "-", stdin=policies)
         for resource, name in (*created, ("mutatingwebhookconfigurations", namespace)):
             with contextlib.suppress(ApiError):
                 kube.delete(resource, name)
+
+
+def shipped_policies(namespace: str) -> str:
+    """Named after the namespace, and about the account in it."""
+    text = (ROOT / "manifests" / "base" / "certs" / "policy.yaml").read_text()
+    return text.replace("spotshift-certs-secrets", f"spotshift-certs-{namespace}").replace(
+        ":spotshift-system:", f":{namespace}:"
+    )
 
 
 def shipped_rights() -> list[Object]:

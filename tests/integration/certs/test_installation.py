@@ -173,6 +173,59 @@ def test_the_account_may_not(installed: Installation, attempt: Callable[[api.Api
     assert refused.value.status == 403
 
 
+OF_ACCOUNT = {"kubernetes.io/service-account.name": "default"}
+TOKEN, TLS = "kubernetes.io/service-account-token", "kubernetes.io/tls"
+PAIR = {"tls.crt": "", "tls.key": ""}
+CREATED: dict[str, tuple[api.Object, str]] = {
+    "another name": ({"metadata": {"name": "other"}}, "the Secrets of the CA"),
+    "a name of the API server's": ({"metadata": {"generateName": "x-"}}, "the Secrets of the CA"),
+    "a token": ({"metadata": {"name": CA, "annotations": OF_ACCOUNT}, "type": TOKEN}, "not " + TOKEN),
+    "another type": ({"metadata": {"name": CA}, "type": "example.com/x"}, "not example.com/x"),
+    "an account's": ({"metadata": {"name": CA, "annotations": OF_ACCOUNT}}, "names a ServiceAccount"),
+    "the CA": ({"metadata": {"name": CA}}, ""),
+    "the leaf": ({"metadata": {"name": LEAF}, "type": TLS, "data": PAIR}, ""),
+}
+
+
+def test_the_account_creates_its_own_secrets_only(installed: Installation) -> None:
+    """Else it could have the API server write the token of another account into a Secret that it may read."""
+    client = api.connect(installed.kubeconfig)
+
+    def refusal(body: api.Object) -> str:
+        try:
+            client.create("secrets", body, installed.namespace)
+        except ApiError as refused:
+            return str(refused)
+        client.delete("secrets", body["metadata"].get("name", ""), installed.namespace)
+        return ""
+
+    token = CREATED["a token"][0]
+    eventually(lambda: _is_refused(client, installed, token))
+    for name, (body, told) in CREATED.items():
+        found = refusal(body)
+        assert (told in found) if told else not found, (name, found)
+
+
+def test_the_account_does_not_make_its_secrets_an_accounts(installed: Installation) -> None:
+    installed.configure()
+    installed.ensure()
+    client = api.connect(installed.kubeconfig)
+    eventually(lambda: _is_refused(client, installed, CREATED["another name"][0]))
+    for name in (CA, LEAF):
+        with pytest.raises(ApiError, match="names a ServiceAccount"):
+            client.patch("secrets", name, {"metadata": {"annotations": OF_ACCOUNT}}, installed.namespace)
+        client.patch("secrets", name, {"metadata": {"annotations": {"a": "b"}}}, installed.namespace)
+
+
+def _is_refused(client: api.Api, installed: Installation, body: api.Object) -> bool:
+    """A policy is in force some time after it was accepted; until then nothing is kept."""
+    try:
+        client.create("secrets", body, installed.namespace, dry_run=True)
+    except ApiError as refused:
+        return refused.status == 403
+    return False
+
+
 def test_the_pod_is_admitted_under_the_restricted_profile(installed: Installation) -> None:
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     installed.kube.patch("namespaces", installed.namespace, {"metadata": {"labels": labels}})
