@@ -125,4 +125,5 @@ def _reached(case: _Case) -> bool | None:
 
 
 def _refused(why: Exception) -> Outcome:
-    return Outcome(b"not ExtenderArgs", Result.REFUSED, error=type(why).__name__)
+    told = str(why).encode() if isinstance(why, wire.TooMany) else b"not ExtenderArgs"
+    return Outcome(told, Result.REFUSED, error=type(why).__name__)

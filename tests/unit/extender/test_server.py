@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from extender import server
+from extender import server, wire
 from extender.view import View
 from policy.signal_table import Kind
 from serving.asgi import Answer
@@ -49,6 +49,33 @@ def test_what_cannot_be_read_is_a_400_and_the_scheduler_goes_on() -> None:
     found = ask(world, "/prioritize", b"{")
     assert (found.status, found.body) == (400, b"not ExtenderArgs")
     assert world.meter.read(Metric.EXTENDER_REQUESTS, verb="prioritize", result="refused") == 1
+    assert world.meter.read(Metric.INTERNAL_ERRORS) == 0
+
+
+EMPTY = b'{"Pod":{},"Nodes":{"items":[%s]}}'
+NAMED = b'{"Pod":{},"NodeNames":[%s]}'
+
+
+@pytest.mark.parametrize("path", ["/filter", "/prioritize"])
+@pytest.mark.parametrize(
+    ("frame", "item", "most", "told"),
+    [
+        pytest.param(EMPTY, b"{}", wire.WHOLE_AT_MOST, b"2001 whole nodes in one question, at most 2000", id="whole"),
+        pytest.param(
+            NAMED, b'"a"', wire.NAMES_AT_MOST, b"20001 names of nodes in one question, at most 20000", id="names"
+        ),
+    ],
+)
+def test_a_question_is_about_a_bounded_number_of_nodes(
+    path: str, frame: bytes, item: bytes, most: int, told: bytes
+) -> None:
+    """Small ones cost as much as real ones, and everybody waits for the answer."""
+    world = World()
+    assert ask(world, path, frame % b",".join([item] * most)).status == 200
+    refused = ask(world, path, frame % b",".join([item] * (most + 1)))
+    assert (refused.status, refused.body) == (400, told + b" are read")
+    verb = path.removeprefix("/")
+    assert world.meter.read(Metric.EXTENDER_REQUESTS, verb=verb, result="refused") == 1
     assert world.meter.read(Metric.INTERNAL_ERRORS) == 0
 
 
