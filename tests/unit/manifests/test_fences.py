@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from descheduler import removal
 from policy import keys
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
@@ -34,6 +35,27 @@ def test_the_names_are_those_of_our_keys() -> None:
     assert named < ours
     assert not named & ASKED
     assert ours > ASKED
+
+
+def test_the_cleanup_may_take_back_every_key_that_it_takes_back() -> None:
+    named = {name for it in ("names", "takenBack") for name in re.findall(r"'([^']*)'", variable(it))}
+    assert named == {key.removeprefix(keys.DEFAULT_PREFIX) for key in removal.ours(keys.under())}
+
+
+FENCES = {
+    it["metadata"]["name"]: it["spec"]
+    for path in (FENCE, COPIES)
+    for it in yaml.safe_load_all(path.read_text())
+    if it["kind"] == "ValidatingAdmissionPolicy" and "descheduler" in it["metadata"]["name"]
+}
+
+
+@pytest.mark.parametrize("spec", FENCES.values(), ids=FENCES.keys())
+def test_every_fence_of_the_descheduler_holds_for_the_cleanup(spec: dict[str, Any]) -> None:
+    """It has the same rights, bound to another account."""
+    (condition,) = spec["matchConditions"]
+    accounts = set(re.findall(r"'system:serviceaccount:spotshift-system:([^']*)'", condition["expression"]))
+    assert accounts == {"spotshift-descheduler", "spotshift-cleanup"}
 
 
 EXPRESSIONS = {
