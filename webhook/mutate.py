@@ -13,7 +13,7 @@ from policy.placement import Origin, Subject
 from policy.reasons import Malformed
 from policy.settings import Mode
 from policy.values import Rescheduling, Side, Spot
-from webhook import exempt, migration, mix, patch, priority, spot
+from webhook import exempt, migration, mix, patch, priority, room, spot
 from webhook.counts import Choice
 from webhook.patch import NO_CHANGE, Change, Op
 from webhook.pod import Pod
@@ -86,6 +86,9 @@ def _decide(pod: Pod, namespace: str, view: View, now: datetime) -> Decision:
     observed = view.settings.mode is Mode.OBSERVE
     choice = None if observed else mix.choose(pod, placed.intent, namespace, view, moves)
     change = _change(pod, placed, moves, view, choice)
+    if not room.fits(pod, change):
+        choice = None if choice is None or choice.fresh else choice  # a side that is not written down is chosen anew
+        change = room.without_annotations(pod, _change(pod, placed, moves, view, choice))
     return Decision(
         ops=patch.ops(pod, change),
         notes=known + change.notes,

@@ -70,4 +70,5 @@ class Note(Sentence):
     REPLACEMENT = "REPLACEMENT", "the pod replaces one that is being moved"
     HINTED = "HINTED", "the target of the move is preferred"
     UNGUIDED = "UNGUIDED", "moves are not guided, or this one has no target"
+    ANNOTATIONS_FULL = "ANNOTATIONS_FULL", "the pod's annotations leave no room for ours below the API server's limit"
     KEYS_STRIPPED = "KEYS_STRIPPED", "keys of a move that is not this pod's are removed"

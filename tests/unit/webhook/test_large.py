@@ -5,11 +5,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import jsonpatch
 import pytest
 
 from tests.unit.webhook import building, pods
 from tests.unit.webhook.building import PREFIX
-from webhook import memory, selfcheck, spot
+from webhook import memory, mutate, room, selfcheck, spot
 from webhook.handle import handle
 from webhook.memory import Memory
 from webhook.patch import Op
@@ -17,6 +18,8 @@ from webhook.reasons import Note, Result
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 ONE, THREE = pods.VIEWS["ordinary"], pods.VIEWS["two labels"]
+OF_OWNER = {"kind": "ReplicaSet", "name": "web-6f7", "uid": pods.OWNER}
+MOVING = building.view(objects=[pods.move("m", "w-1", "w-2", owner=OF_OWNER)])
 MOST = spot.NARROWED_AT_MOST
 
 
@@ -81,6 +84,46 @@ def cost(work: Callable[[int], object], size: int) -> float:
         work(size + more)
         found.append(time.process_time() - began)
     return min(found)
+
+
+ADDED = sum(
+    len(PREFIX) + len(name) + len(value)
+    for name, value in {
+        "migration-time": "2026-11-16T04:00:00Z",
+        "original-pod": "u-old",
+        "original-pod-name": "web-old",
+        "migration-target": "w-2",
+    }.items()
+)
+LIMIT = room.ANNOTATIONS_AT_MOST_BYTES
+STALE = {PREFIX + "migration-target": "w-9"}
+
+
+@pytest.mark.parametrize(
+    ("spare", "held", "full"),
+    [
+        pytest.param(ADDED, {}, False, id="just enough"),
+        pytest.param(ADDED - 1, {}, True, id="one byte less"),
+        pytest.param(0, {}, True, id="none at all"),
+        pytest.param(ADDED, STALE, False, id="what is replaced makes room"),
+        pytest.param(0, STALE, True, id="what is not replaced goes"),
+    ],
+)
+def test_annotations_that_are_full_stay_below_the_limit(spare: int, held: dict[str, str], full: bool) -> None:
+    """The API server adds up keys and values, and refuses the pod for ours."""
+    owner = {"kind": "ReplicaSet", "name": "web-6f7", "uid": pods.OWNER, "controller": True}
+    taken = sum(len(key) + len(value) for key, value in held.items())
+    own = {"é": "é" * ((LIMIT - spare - taken - 9) // 2), "a": "", **held}
+    own["a"] = "x" * (LIMIT - spare - sum(len((key + value).encode()) for key, value in own.items()))
+    pod = {"metadata": {"annotations": own, "ownerReferences": [owner]}, "spec": {}}
+    decision = mutate.decide(building.parsed(pod), MOVING, building.NOW)
+    after = jsonpatch.apply_patch(pod, [op.plain() for op in decision.ops])
+    found = after["metadata"]["annotations"]
+    assert sum(len((key + value).encode()) for key, value in found.items()) <= LIMIT
+    assert (Note.ANNOTATIONS_FULL in decision.notes) is full
+    assert found.get(PREFIX + "migration-target") == (None if full else "w-2")
+    assert after["metadata"]["labels"][PREFIX + "migration-id"] == "m"
+    assert mutate.decide(building.parsed(after), MOVING, building.NOW).ops == ()
 
 
 def test_the_verdict_on_a_long_patch_is_not_remembered() -> None:
