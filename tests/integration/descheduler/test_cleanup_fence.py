@@ -8,6 +8,7 @@ from descheduler import removal
 from testbed import access, definitions, objects
 from testbed.api import Api, connect
 from testbed.bed import ControlPlane
+from testbed.pytest_plugin import Nodes
 from testbed.waiting import eventually
 from tests.integration.descheduler.test_fences import KEYS, MANIFESTS, OTHER, SYSTEM, refused
 
@@ -47,6 +48,17 @@ def test_the_cleanup_takes_back_our_marks_and_adds_none(cleanup: Api, kube: Api,
     cleanup.patch("pods", "web-1", {"metadata": {"labels": gone, "annotations": gone}}, namespace)
     left = kube.get("pods", "web-1", namespace)["metadata"]
     assert not set(marks) & {*left.get("labels", ()), *left.get("annotations", ())}
+
+
+def test_the_cleanup_takes_off_our_taint_under_any_prefix(cleanup: Api, kube: Api, nodes: Nodes) -> None:
+    (node,) = nodes.make(on_demand=1)
+    theirs = [*(kube.get("nodes", node)["spec"].get("taints") or ()), {"key": "a", "effect": "PreferNoSchedule"}]
+    for draining in (KEYS.draining, OTHER.draining):
+        ours = {"key": draining, "effect": "PreferNoSchedule"}
+        kube.patch("nodes", node, {"spec": {"taints": [*theirs, ours]}})
+        refusal = refused(lambda held=ours: cleanup.patch("nodes", node, {"spec": {"taints": [held]}}))
+        assert "own taint" in refusal
+        cleanup.patch("nodes", node, {"spec": {"taints": theirs}})
 
 
 def test_the_cleanup_ends_our_programs_and_no_others(cleanup: Api, kube: Api, namespace: str) -> None:
