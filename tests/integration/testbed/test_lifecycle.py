@@ -90,7 +90,6 @@ def test_life_of_a_testbed_beside_another(home: Path, cluster: bed.ControlPlane)
     assert "no test bed in" in command("status", "--dir", home).stderr
 
 
-@pytest.mark.campaign
 def test_launcher_killed_while_starting(home: Path) -> None:
     launcher = subprocess.Popen([sys.executable, "-m", "testbed", "up", "--dir", str(home)], cwd=ROOT)
     eventually(lambda: "kube-apiserver" in dict(process.running(home)), what="the apiserver", interval=0.01)
