@@ -157,7 +157,8 @@ def _last_of(subject: str, look: Look) -> PodMigration | None:
 
 
 def _named(subject: str, last: PodMigration | None, look: Look) -> str:
-    known = look.state.controllers.get(subject)
+    namespace, _, uid = subject.partition("/")
+    known = look.state.controller(namespace, uid)
     if known is not None:
         return known.text
     workload = last.status.resolved.workload if last is not None and last.status.resolved is not None else None
