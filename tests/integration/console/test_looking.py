@@ -172,5 +172,5 @@ def test_top_into_a_pipe_is_one_picture(plugin: Plugin) -> None:
     assert done.returncode == 0
     assert done.stdout.count("NODE ") == 1
     assert done.stdout.startswith("WHAT ")
-    twice = plugin("top", "--count", "2", "--interval", "10ms")
+    twice = plugin("top", "--count", "2", "--interval", "100ms")
     assert twice.stdout.count("NODE ") == 2
