@@ -26,6 +26,8 @@ NODES ?= 3
 BIN ?= $(HOME)/.local/bin
 SPOT ?= 3
 BENCH ?=
+# Types are checked by what has changed since, also where that was in another folder.
+MYPY_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spotshift/mypy
 # Of a run under random misfortune.
 MINUTES ?= 40
 SEED ?= 1
@@ -64,7 +66,7 @@ coverage: binaries browser  ## Run everything under coverage, which takes half a
 check: $(READY)  ## Check format, lint, types and import contracts; change nothing.
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
-	$(PY) -m mypy
+	$(PY) -m mypy --cache-dir "$(MYPY_CACHE)"
 	$(VENV)/bin/lint-imports
 
 unit: $(READY)  ## Run the unit tests: logic only, no cluster, seconds.
