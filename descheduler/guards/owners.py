@@ -14,6 +14,8 @@ from policy.values import Rescheduling
 
 SHARED: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 """Access modes that let a copy run beside the original."""
+OWN_NO_PODS: Final = {("apps", "Deployment"): "ReplicaSets", ("batch", "CronJob"): "Jobs"}
+"""Controllers that make something else, which makes pods: only a person writes such a reference into a pod."""
 
 
 def mirror(case: Case) -> str | None:
@@ -38,8 +40,10 @@ def no_controller(case: Case) -> str | None:
     """Nothing would replace it. `enabled` on the pod itself has it copied first, unless the two cannot run side by
     side; on a namespace it is rarely meant for such pods, so there it does not count.
     """
-    if case.pod.metadata.controller is not None:
-        return None
+    owner = case.pod.metadata.controller
+    if owner is not None:
+        made = OWN_NO_PODS.get((owner.api_version.partition("/")[0], owner.kind))
+        return None if made is None else f"{owner.kind} {owner.name} makes {made} and would not replace it"
     moving, origin = case.decision.intent.rescheduling, case.decision.origins["rescheduling"]
     if moving is Rescheduling.ENABLED and origin.level is Level.POD:
         return _uncopyable(case)

@@ -35,6 +35,16 @@ OWNERS = {
     "a Deployment": Given(pod=pod()),
     "a kind that nobody knows": Given(pod=pod(of=build.owner("CloneSet", "web", "shop"))),
     "a ReplicaSet that was not seen yet": Given(pod=pod(of=build.owner("ReplicaSet", "new", "shop"))),
+    "a Deployment without a ReplicaSet between": nobody(
+        pod(of=build.owner("Deployment", "web", "shop"), labels={keys.under().rescheduling: "enabled"}),
+        "Deployment web makes ReplicaSets",
+    ),
+    "a CronJob without a Job between": nobody(
+        pod(of={**build.owner("CronJob", "night", "shop"), "apiVersion": "batch/v1"}), "CronJob night makes Jobs"
+    ),
+    "a Deployment of somebody else": Given(
+        pod=pod(of={**build.owner("Deployment", "web", "shop"), "apiVersion": "example.com/v1"})
+    ),
     "a DaemonSet": Given(
         pod=pod(of=build.owner("DaemonSet", "agent", "shop")),
         voluntary="DAEMONSET",
