@@ -8,7 +8,7 @@ back when the node no longer asks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from cluster.eventlog import Severity, Topic
@@ -46,6 +46,8 @@ class Progress:
     left: tuple[Left, ...]
     total: int
     """Pods that had to leave when it began; kept on the node, so that a restart does not count anew."""
+    after: str = ""
+    """Node that has to be empty before it is this one's turn."""
 
     @property
     def to_go(self) -> int:
@@ -62,7 +64,9 @@ def look(context: Context) -> tuple[Progress, ...]:
     """Every node that is to be emptied, in the order of the queue."""
     drains = drain.asked(context)
     now = {it.name for it in drain.chosen(drains, context)}
-    return tuple(_progress(it, context, is_turn=it.name in now) for it in drains)
+    seen = [_progress(it, context, is_turn=it.name in now) for it in drains]
+    first = next((it.drain.name for it in seen if it.stage is Stage.DRAINING), "")
+    return tuple(replace(it, after=first) if it.stage is Stage.WAITING else it for it in seen)
 
 
 def requests(seen: Sequence[Progress], context: Context, plan: Plan | None, *, may_begin: bool) -> Iterator[Request]:
@@ -111,14 +115,14 @@ def _progress(asked: Drain, context: Context, *, is_turn: bool) -> Progress:
 
 def _remaining(progress: Progress, context: Context, told: Refusals) -> str:
     lines = [
-        f"{it.pod.metadata.namespace}/{it.pod.metadata.name}: {_why(it, context, told)}"
+        f"{it.pod.metadata.namespace}/{it.pod.metadata.name}: {_why(it, context, told, progress.after)}"
         for it in progress.left
         if it.standing is not Standing.EXEMPT
     ]
     return _bounded(lines)
 
 
-def _why(left: Left, context: Context, told: Refusals) -> str:
+def _why(left: Left, context: Context, told: Refusals, after: str) -> str:
     key = left.pod.metadata.key
     match left.standing:
         case Standing.MOVING if all(reason.code is not Code.ALREADY_MIGRATING for reason in left.reasons):
@@ -128,7 +132,9 @@ def _why(left: Left, context: Context, told: Refusals) -> str:
             held = overdue.held(migration) if migration is not None else ""
             return f"moving; {held}" if held else "moving"
         case Standing.FREE:
-            return _joined(told.get(key, ())) or "to be moved"
+            return _joined(told.get(key, ())) or (
+                f"to be moved after node {after} is empty" if after else "to be moved"
+            )
         case _:
             return _joined(left.reasons)
 

@@ -136,6 +136,8 @@ def test_others_wait_their_turn_but_are_cordoned() -> None:
         "b": "waiting 0/1",
         "c": "drained",
     }
+    told = "default/x-01: to be moved after node a is empty"
+    assert annotations(found["b"])[KEYS.maintenance_remaining] == told, "and say for whom they wait"
     assert all(it.body["spec"] == {"unschedulable": True} for it in found.values())
 
 
