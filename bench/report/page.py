@@ -88,7 +88,7 @@ def _page(
     every = [row for found in table.values() for row in found]
     judged = [row for row in every if row.met is not None]
     yield "# Benchmarks\n"
-    yield f"Written by `{command}`; each benchmark's own figures are in the JSON file of its name.\n"
+    yield f"Last written by `{command}`; each has its command below, and its figures in the JSON file of its name.\n"
     yield f"{sum(row.met is True for row in judged)} of {len(judged)} targets met.\n"
     yield from _failures(table, runs, broken)
     yield "| | figure | ours | peer | ratio | target | |"
