@@ -166,9 +166,9 @@ class Live:
             return None
 
     def _drain(self, first: Change | None) -> None:
-        if first is None:
-            return
-        self._take(first)
+        """Also if there was nothing to wait for: a list may have come since then that makes the state complete."""
+        if first is not None:
+            self._take(first)
         for _ in range(self._changes.qsize()):
             self._take(self._changes.get())
 

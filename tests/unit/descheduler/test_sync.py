@@ -14,7 +14,7 @@ from cluster.recovery import Tuning
 from cluster.store import Delta, Kind
 from descheduler import kinds
 from descheduler.state import ClusterState
-from descheduler.sync import Live, matters
+from descheduler.sync import Change, Live, matters
 from policy.capacity import CapacityType
 from policy.settings import Settings
 from policy.settings_load import load
@@ -32,7 +32,7 @@ OTHER_LABEL = POLICY % "capacity: {labels: [{key: example.com/pool, spot: [cheap
 class Cluster:
     """All sources of a live state, and the turns it took: (pods, nodes, kinds of capacity) each."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: type[Live] = Live) -> None:
         self.kept = {kind.name: Kept(kind.resource, self._decoder(kind)) for kind in kinds.ALL}
         self.world = World()
         self.turns: queue.SimpleQueue[tuple[set[str], set[str], set[CapacityType]]] = queue.SimpleQueue()
@@ -41,7 +41,7 @@ class Cluster:
         self.indexed: tuple[set[Any], set[str]] = set(), set()
         """Of the last turn: pods that ask for a mix, nodes that carry a signal."""
         sources = [(it, self.kept[it.name] if it.installed else MayBeAbsent(self.kept[it.name])) for it in kinds.ALL]
-        self.live = Live(sources, Settings(), self.turn, runtime=self.world.runtime, tuning=QUICK)
+        self.live = kind(sources, Settings(), self.turn, runtime=self.world.runtime, tuning=QUICK)
 
     @staticmethod
     def _decoder(kind: kinds.Watched) -> Decoder[Any]:
@@ -64,9 +64,19 @@ class Cluster:
         self.kept[kind.name].say(event, name, namespace=namespace, **rest)
 
 
+class Late(Live):
+    """The last list ends when the thread has just stopped waiting for changes."""
+
+    def _next(self) -> Change | None:
+        if self.synced:
+            return super()._next()
+        until(lambda: self.problem() == "the state is not complete yet", "every list")
+        return None
+
+
 @pytest.fixture
-def cluster() -> Iterator[Cluster]:
-    made = Cluster()
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    made = Cluster(getattr(request, "param", Live))
     made.say(kinds.NODES, "ADDED", "a", metadata={"labels": {"example.com/pool": "cheap"}})
     made.say(kinds.PODS, "ADDED", "x", spec={"nodeName": "a"})
     yield made
@@ -81,6 +91,7 @@ def synced(cluster: Cluster) -> Cluster:
     return cluster
 
 
+@pytest.mark.parametrize("cluster", [Live, Late], indirect=True)
 def test_the_first_turn_sees_everything(cluster: Cluster) -> None:
     assert cluster.live.problem() == "nodes not synced yet"
     cluster.live.start()
