@@ -109,6 +109,7 @@ def _played(some: list[Any]) -> Found:
     yield "on-target", f"{total['on_target']:,} of {total['evictions']:,}"
     yield "bounced", f"{sum(it['bounced'] for it in some):,}"
     yield "again", f"{sum(it['moved_again'] for it in some):,}"
+    yield "hit-again", f"{sum(it['hit_again'] for it in some):,}"
     yield "down", f"{sum(it['too_many_down'] for it in some):,}"
     yield "lost", f"{sum(it['lost'] for it in some):,.0f}"
     fullest = [max(it[f"highest_{when}"] for it in some) for when in ("before", "after")]
