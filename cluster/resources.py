@@ -90,6 +90,9 @@ MUTATINGWEBHOOKCONFIGURATIONS = _global(
 VALIDATINGADMISSIONPOLICIES = _global(
     "admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy"
 )
+VALIDATINGADMISSIONPOLICYBINDINGS = _global(
+    "admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"
+)
 SUBJECTACCESSREVIEWS = _global("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview")
 SELFSUBJECTACCESSREVIEWS = _global(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview"

@@ -44,8 +44,8 @@ class InForce:
     source: str
     """Where they come from, for people."""
     mistakes: tuple[str, ...] = ()
-    """What is wrong with them; then the defaults stand in, under the prefix that they ask for, and a running process
-    keeps the last good ones."""
+    """What is wrong with them; then the defaults stand in, under the prefix of who leads, else the one that they ask
+    for, and a running process keeps the last good ones."""
     unsure: str = ""
     """Why they do not tell under which prefix our keys are; then nothing may be written under one."""
     stopped: str = ""
@@ -90,35 +90,57 @@ class Leader:
         handed_back = self.lasts == timedelta(seconds=election.RELEASED_SECONDS)
         return not self.holder and not handed_back and self._recent(now)
 
+    def prefix(self, now: datetime) -> str:
+        """Under which the keys are that it goes by; empty if it does not lead, or has not said."""
+        return self.last_pass.label_prefix if self.last_pass is not None and self.leads(now) else ""
+
     def _recent(self, now: datetime) -> bool:
         return self.renewed is not None and now - self.renewed <= 2 * self.lasts
 
 
-def settings(client: Client, namespace: str, file: Path | None = None) -> InForce:
+def settings(
+    client: Client, namespace: str, file: Path | None = None, *, leader: Leader | str, now: datetime
+) -> InForce:
     """Those of the file, or of the installation. A file does not end an emergency stop."""
-    if file is None:
-        return _installed(client, namespace)
-    given, installed = _from_file(file), _installed(client, namespace)
-    return InForce(given, str(file), stopped=installed.stopped, stop_key=installed.stop_key)
-
-
-def _installed(client: Client, namespace: str) -> InForce:
+    given = None if file is None else _from_file(file)
+    prefix = leader.prefix(now) if isinstance(leader, Leader) else ""
     where = f"ConfigMap {namespace}/{names.SETTINGS}"
     try:
         found = client.get(CONFIGMAPS, names.SETTINGS, namespace=namespace, type=ConfigMap)
     except errors.NotFound:
         kept = "programs that run keep those that they read last"
-        return InForce(Settings(), f"shown by the defaults, for there is no {where}; {kept}", absent=where)
+        shown = f"shown by the defaults, for there is no {where}; {kept}"
+        installed = _led(InForce(Settings(), shown, absent=where), prefix)
     except errors.Forbidden as denied:
-        return InForce(Settings(), "the defaults", unknown=f"{where} cannot be read: {denied.message}")
+        unknown = f"{where} cannot be read: {denied.message}"
+        installed = _led(InForce(Settings(), "the defaults", unknown=unknown), prefix)
+    else:
+        installed = _with_stop(_led(_read(found, where), prefix), found)
+    if given is None:
+        return installed
+    return InForce(given, str(file), stopped=installed.stopped, stop_key=installed.stop_key)
+
+
+def _read(found: ConfigMap, where: str) -> InForce:
     text = found.data.get(names.SETTINGS_KEY, "")
     try:
-        read = settings_load.load(text)
+        return InForce(settings_load.load(text), where)
     except InvalidSettings as invalid:
         stand_in, unsure = _standing_in(text)
-        wrong = tuple(map(str, invalid.mistakes))
-        return _with_stop(InForce(stand_in, where, mistakes=wrong, unsure=unsure), found)
-    return _with_stop(InForce(read, where), found)
+        return InForce(stand_in, where, mistakes=tuple(map(str, invalid.mistakes)), unsure=unsure)
+
+
+def _led(read: InForce, prefix: str) -> InForce:
+    """Our keys are those of who leads, whatever has been asked for since: it takes another prefix at its next start,
+    and until then keeps all the settings it has.
+    """
+    asked = read.settings.label_prefix
+    if prefix in ("", asked):
+        return replace(read, unsure="") if prefix else read
+    wrong = (
+        () if read.guessed else (f"labelPrefix: {asked!r} takes a restart of all programs; in force is {prefix!r}",)
+    )
+    return replace(read, settings=Settings(label_prefix=prefix), mistakes=read.mistakes + wrong, unsure="")
 
 
 def _standing_in(text: str) -> tuple[Settings, str]:

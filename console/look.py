@@ -85,15 +85,11 @@ class Around:
         return Look(seen, self.in_force, self.leader, self.installed, now)
 
 
-def around(client: Client, *, system: str, file: Path | None = None) -> Around:
+def around(client: Client, now: datetime, *, system: str, file: Path | None = None) -> Around:
     """Ask for it. Raises ApiError if the cluster does not answer."""
-    in_force = installation.settings(client, system, file)
-    return Around(
-        in_force,
-        installation.leader(client, system),
-        listing.usage(client, in_force.settings),
-        door.is_installed(client),
-    )
+    leader = installation.leader(client, system)
+    in_force = installation.settings(client, system, file, leader=leader, now=now)
+    return Around(in_force, leader, listing.usage(client, in_force.settings), door.is_installed(client))
 
 
 def take(session: Session) -> Look:
@@ -102,7 +98,7 @@ def take(session: Session) -> Look:
     Raises ApiError if the cluster does not answer, or does not show its nodes and pods.
     """
     options, client = session.options, session.door.client
-    found = around(client, system=options.system_namespace, file=options.settings)
+    found = around(client, session.now, system=options.system_namespace, file=options.settings)
     for line in found.in_force.warnings:
         session.warn(line)
     return found.look(listing.listed(client, found.in_force.settings), session.now)

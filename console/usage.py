@@ -87,7 +87,11 @@ def _migrate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mode", choices=MODES, help="how (what suits the workload)")
     parser.add_argument("--wait", action="store_true", help="wait for the end of the move")
     parser.add_argument("--timeout", type=arguments.duration, metavar="TIME", help="longest wait (for ever)")
-    parser.add_argument("--dry-run", action="store_true", help="let the API server check it, and create nothing")
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="let the API server check it, tell what would come of it now, and create nothing",
+    )
 
 
 def _maintenance(parser: argparse.ArgumentParser) -> None:

@@ -29,6 +29,8 @@ class LastPass(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Of the settings that were in force."""
     stopped: str = ""
     """Why nothing new was begun, if so."""
+    label_prefix: str = ""
+    """Under which its keys are. The settings may ask for another one by now, which takes a restart."""
 
 
 def notes(last: LastPass | None) -> Mapping[str, str]:

@@ -191,7 +191,13 @@ class Loop:
         self._parts.teller.gauged(gauges.read(state, made, settings, now))
         self._parts.teller.rested(memory.rests(state.migrations.values(), settings, now), now)
         self.last_pass = LastPass(
-            now, round(took, 4), len(made.moves), len(made.refusals), settings.mode.value, stopped
+            now,
+            round(took, 4),
+            len(made.moves),
+            len(made.refusals),
+            settings.mode.value,
+            stopped,
+            settings.label_prefix,
         )
         if settings.mode is Mode.OBSERVE or stopped:
             return

@@ -31,7 +31,11 @@ GROUPS = {
     "storage.k8s.io/v1": ("storageclasses", "csinodes"),
     "node.k8s.io/v1": ("runtimeclasses",),
     "coordination.k8s.io/v1": ("leases",),
-    "admissionregistration.k8s.io/v1": ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
+    "admissionregistration.k8s.io/v1": (
+        "mutatingwebhookconfigurations",
+        "validatingwebhookconfigurations",
+        "validatingadmissionpolicybindings",
+    ),
     "apiregistration.k8s.io/v1": ("apiservices",),
     "metrics.k8s.io/v1beta1": ("nodes.metrics", "pods.metrics"),
     "rbac.authorization.k8s.io/v1": ("roles", "rolebindings", "clusterroles", "clusterrolebindings"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from console import installation
 from console.ending import Ending
-from console.health import admission, certificates, finding, parts, rights
+from console.health import admission, certificates, fences, finding, parts, rights
 from console.health.finding import Finding, Level
 from console.session import Session
 
@@ -30,11 +30,12 @@ def _findings(session: Session) -> Iterator[Finding]:
         yield nothing
         return
     yield definition
-    yield parts.policies(client)
+    yield fences.check(client, system)
     yield from parts.processes(client, system)
-    in_force = installation.settings(client, system, session.options.settings)
+    leader = installation.leader(client, system)
+    in_force = installation.settings(client, system, session.options.settings, leader=leader, now=session.now)
     yield from parts.settings(in_force, system)
-    yield from parts.leader(client, system, in_force, session.now)
+    yield from parts.leader(leader, system, in_force, session.now)
     yield from certificates.check(client, system, session.now)
     yield admission.check(client, session.namespace, in_force, system=system)
     yield from rights.of_processes(client, system)

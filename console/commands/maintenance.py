@@ -36,7 +36,9 @@ Judge = Callable[[Kind, Node], Ending | None]
 def run(session: Session) -> Ending:
     """Do it."""
     options = session.options
-    in_force = installation.settings(session.door.client, options.system_namespace, options.settings)
+    client, system = session.door.client, options.system_namespace
+    leader = installation.leader(client, system)
+    in_force = installation.settings(client, system, options.settings, leader=leader, now=session.now)
     if in_force.unsure and options.action != "status":
         raise Unusable(
             f"{in_force.source}: {in_force.unsure}; our keys are not known: mend it, or use --settings FILE"
@@ -47,7 +49,7 @@ def run(session: Session) -> Ending:
     found = _nodes(session)
     if in_force.unknown:  # the label may be called otherwise here
         session.warn(f"settings: {in_force.unknown}; {look.DEFAULTS}")
-    _warn(session, in_force, found, ours)
+    _warn(session, in_force, leader, found, ours)
     match options.action:
         case "start":
             return _start(session, found, ours)
@@ -58,14 +60,12 @@ def run(session: Session) -> Ending:
             return Ending.INCOMPLETE if in_force.mistakes or in_force.unknown else Ending.DONE
 
 
-def _warn(session: Session, in_force: InForce, found: Sequence[Node], ours: Keys) -> None:
+def _warn(session: Session, in_force: InForce, leader: Leader | str, found: Sequence[Node], ours: Keys) -> None:
     """What keeps a drain from beginning, where one is asked for or waits; as far as one may see it."""
     waits = (drain.stage == drains.Asked.REQUESTED for drain in (drains.read(it, ours) for it in found) if drain)
     if session.options.action != "start" and not (session.options.action == "status" and any(waits)):
         return
-    client = session.door.client
-    leader = installation.leader(client, session.options.system_namespace)
-    if not door.is_installed(client):
+    if not door.is_installed(session.door.client):
         session.warn("spotshift is not installed in this cluster: no node is drained before it is")
     elif in_force.stopped:
         session.warn(f"no node is drained while the emergency stop is set: {in_force.stopped}")

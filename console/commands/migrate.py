@@ -13,12 +13,15 @@ from cluster import errors
 from cluster.objects import Node, Pod, PodMigration
 from cluster.resources import NODES, PODMIGRATIONS, PODS
 from cluster.store import Kind
-from console import door, following, installation, progress
+from console import door, following, installation, look, progress
 from console.door import Unusable
 from console.ending import Ending
 from console.installation import Leader
 from console.session import Session
 from console.views import move_list
+from descheduler import listing
+from descheduler.migration import machine
+from descheduler.migration.judge import Judge
 from policy import settings as policy_settings
 from policy.mistakes import names_like
 from policy.values import MigrationId
@@ -36,7 +39,7 @@ def run(session: Session) -> Ending:
     what = f"podmigration.spotshift.dev/{made.metadata.name}"
     if session.options.dry_run:
         session.say(f"{what} created (server dry run)")
-        return Ending.DONE
+        return _foresee(session, made)
     session.say(f"{what} created")
     if not session.options.wait:
         if session.machine:
@@ -84,7 +87,8 @@ def _check_target(session: Session, pod: Pod) -> None:
 def _warn(session: Session) -> None:
     """What will hold the move up, as far as one may see it."""
     client, system = session.door.client, session.options.system_namespace
-    in_force, leader = installation.settings(client, system), installation.leader(client, system)
+    leader = installation.leader(client, system)
+    in_force = installation.settings(client, system, leader=leader, now=session.now)
     for line in in_force.warnings:
         session.warn(line)
     if in_force.stopped:
@@ -121,6 +125,25 @@ def _create(session: Session, pod: Pod) -> PodMigration:
         )
     except errors.NotFound as absent:
         raise Unusable(door.NOT_INSTALLED) from absent
+
+
+def _foresee(session: Session, made: PodMigration) -> Ending:
+    """What the descheduler would make of it at this moment, by its own judgement."""
+    options, client = session.options, session.door.client
+    try:
+        around = look.around(client, session.now, system=options.system_namespace)
+        seen = around.look(listing.listed(client, around.in_force.settings), session.now)
+    except errors.Forbidden as denied:
+        session.warn(f"whether it would be carried out cannot be seen: {denied.message}")
+        return Ending.INCOMPLETE
+    judge = Judge(lambda: seen.settings, lambda: seen.in_force.stopped, holder="")
+    found = judge(made, seen.state, seen.now)
+    against = machine.against(made, found)
+    if against:
+        session.complain(f"it would be cancelled: {against}")
+        return Ending.FAILED
+    session.say(f"it would go to {found.target or options.to} by {found.mode}")
+    return Ending.INCOMPLETE if seen.assumed else Ending.DONE
 
 
 def _wait(session: Session, made: PodMigration) -> Ending:

@@ -142,4 +142,4 @@ def _paint(session: Session, painter: _Painter, window: Screen) -> None:
 
 def _ask(session: Session) -> Around:
     options = session.options
-    return look.around(session.door.client, system=options.system_namespace, file=options.settings)
+    return look.around(session.door.client, session.now, system=options.system_namespace, file=options.settings)

@@ -1,4 +1,4 @@
-"""Whether the parts of an installation are there: definition, policies, processes, settings, and a leader."""
+"""Whether the parts of an installation are there: definition, processes, settings, and a leader."""
 
 from __future__ import annotations
 
@@ -10,22 +10,14 @@ from cluster import errors
 from cluster.client import Client
 from cluster.meta import Condition, ObjectMeta, Part
 from cluster.objects import PartialObjectMetadata
-from cluster.resources import CRDS, DEPLOYMENTS, PODMIGRATIONS, VALIDATINGADMISSIONPOLICIES
-from console import ages, installation
+from cluster.resources import CRDS, DEPLOYMENTS, PODMIGRATIONS
+from console import ages
 from console.health.finding import APPLY, Finding, Level
 from console.installation import InForce, Leader
 from policy import names
 from policy.settings import Mode
 
 CRD: Final = f"{PODMIGRATIONS.plural}.{PODMIGRATIONS.group}"
-POLICIES: Final = (
-    "spotshift-podmigrations",
-    "spotshift-podmigrations-status",
-    "spotshift-descheduler-fence",
-    "spotshift-descheduler-budgets",
-    "spotshift-descheduler-scale",
-)
-"""What users and the descheduler itself are held to."""
 PROCESSES: Final = (names.DESCHEDULER, names.WEBHOOK, names.CERTS)
 PATIENCE: Final = 3
 """Intervals without a pass until something must be wrong."""
@@ -76,7 +68,7 @@ def absent(client: Client, namespace: str, definition: Finding) -> Finding | Non
     if definition != NO_DEFINITION:
         return None
     try:
-        if any(_is_there(client, name, namespace) for name in PROCESSES):
+        if any(is_there(client, name, namespace) for name in PROCESSES):
             return None
     except errors.Forbidden:
         return None
@@ -84,27 +76,13 @@ def absent(client: Client, namespace: str, definition: Finding) -> Finding | Non
     return Finding("installation", Level.FAILED, text, APPLY)
 
 
-def _is_there(client: Client, name: str, namespace: str) -> bool:
+def is_there(client: Client, name: str, namespace: str) -> bool:
+    """Whether there is a Deployment of this name. Raises Forbidden."""
     try:
         client.get(DEPLOYMENTS, name, namespace=namespace, type=PartialObjectMetadata)
     except errors.NotFound:
         return False
     return True
-
-
-def policies(client: Client) -> Finding:
-    """The fences."""
-    try:
-        listed = client.list(VALIDATINGADMISSIONPOLICIES, type=PartialObjectMetadata, metadata_only=True)
-    except errors.Forbidden as denied:
-        return Finding("policies", Level.UNKNOWN, denied.message)
-    except errors.NotFound:
-        return Finding("policies", Level.WARNING, "this server has no ValidatingAdmissionPolicies: nothing is fenced")
-    there = {it.metadata.name for it in listed.items}
-    missing = [name for name in POLICIES if name not in there]
-    if missing:
-        return Finding("policies", Level.FAILED, f"missing: {', '.join(missing)}", APPLY)
-    return Finding("policies", Level.OK, f"all {len(POLICIES)} admission policies are in place")
 
 
 def processes(client: Client, namespace: str) -> Iterator[Finding]:
@@ -157,9 +135,8 @@ def settings(in_force: InForce, namespace: str) -> Iterator[Finding]:
         yield Finding("mode", Level.OK, str(in_force.settings.mode))
 
 
-def leader(client: Client, namespace: str, in_force: InForce, now: datetime) -> Iterator[Finding]:
+def leader(found: Leader | str, namespace: str, in_force: InForce, now: datetime) -> Iterator[Finding]:
     """Who leads, and whether it makes passes."""
-    found = installation.leader(client, namespace)
     advice = f"kubectl -n {namespace} logs deployment/{names.DESCHEDULER}"
     if isinstance(found, str):
         level = Level.UNKNOWN if "cannot be read" in found else Level.FAILED

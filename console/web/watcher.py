@@ -84,4 +84,4 @@ class Watcher:
                 self._live.configure(found.in_force.settings)
 
     def _ask(self) -> Around:
-        return look.around(self._client, system=self._system)
+        return look.around(self._client, self._runtime.wall(), system=self._system)

@@ -146,6 +146,19 @@ LONGEST_PAUSE: Final = 5
 # ---- before the eviction
 
 
+def against(migration: PodMigration, world: World) -> str:
+    """Why a move that has not begun would be cancelled as things are; empty if nothing is against it."""
+    called_off = _called_off(migration, world) or _nothing_to_move(migration, world)
+    return called_off or _texts(world.objections)
+
+
+def _nothing_to_move(migration: PodMigration, world: World) -> str:
+    source = world.source
+    if source is None:
+        return f"there is no pod {migration.spec.pod_ref.name} with that UID"
+    return "" if source.node_name else f"pod {source.metadata.name} is not on a node"
+
+
 def _called_off(migration: PodMigration, world: World) -> str:
     if migration.metadata.deletion_timestamp is not None:
         return "the PodMigration was deleted"
@@ -190,14 +203,9 @@ def _give_up(migration: PodMigration, world: World, failure: Failure, now: datet
 
 
 def _take_up(migration: PodMigration, world: World, now: datetime) -> Action:
-    called_off = _called_off(migration, world)
-    if called_off:
+    source, called_off = world.source, _called_off(migration, world) or _nothing_to_move(migration, world)
+    if called_off or source is None:
         return end("Cancelled", called_off, now)
-    source = world.source
-    if source is None:
-        return end("Cancelled", f"there is no pod {migration.spec.pod_ref.name} with that UID", now)
-    if not source.node_name:
-        return end("Cancelled", f"pod {source.metadata.name} is not on a node", now)
     target = migration.spec.target_node or world.target
     found = world.workload
     resolved = {

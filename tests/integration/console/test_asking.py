@@ -85,8 +85,17 @@ def test_a_dry_run_asks_the_server_and_leaves_nothing(plugin: Plugin, scene: Sce
         names = ", ".join(sorted(it["metadata"]["name"] for it in scene.pods()))
         assert (done.returncode, f"pod {scene.namespace}/web (did you mean {names}?)" in done.stderr) == (1, True)
     done = plugin("migrate", pod, "-n", scene.namespace, "--dry-run")
-    assert (done.returncode, done.stdout.endswith(" created (server dry run)\n")) == (0, True)
+    made, goes = done.stdout.splitlines()
+    assert (done.returncode, made.endswith(" created (server dry run)")) == (0, True)
+    assert re.fullmatch(r"it would go to (on-demand-[12]|spot-[01]) by \w+", goes)
     assert scene.moves() == []
+
+
+def test_a_dry_run_tells_what_is_against_the_move(plugin: Plugin, scene: Scene) -> None:
+    pod = web(scene, "on-demand-0", annotations={f"{PREFIX}rescheduling": "disabled"})
+    done = plugin("migrate", pod, "-n", scene.namespace, "--dry-run")
+    assert (done.returncode, scene.moves()) == (1, [])
+    assert done.stderr.startswith("error: it would be cancelled: OPTED_OUT: ")
 
 
 def test_a_move_to_its_own_node_is_refused_whoever_asks(plugin: Plugin, scene: Scene) -> None:

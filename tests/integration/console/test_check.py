@@ -8,7 +8,7 @@ import pytest
 
 from console import installation
 from policy import keys
-from testbed import install, kubelet, process
+from testbed import bed, install, kubelet, objects, process
 from testbed.api import Api
 from testbed.bed import ControlPlane
 from testbed.waiting import eventually
@@ -89,6 +89,37 @@ def test_wrong_settings(plugin: Plugin, kube: Api) -> None:
         draining.configure(kube, SETTINGS)
 
 
+def test_another_prefix_is_not_gone_by_while_somebody_leads_under_the_old_one(plugin: Plugin, kube: Api) -> None:
+    """It takes a restart. Until then a node marked under the new one would wait for ever."""
+    draining.configure(kube, {**SETTINGS, "labelPrefix": "another.example/"})
+    spare = objects.pool("spare-", on_demand=1, spot=0)
+    node = spare[0]["metadata"]["name"]
+    bed.add_nodes(kube, spare)
+    try:
+        code, found, wrong = results(plugin)
+        assert (code, found["settings"]) == (1, {"failed"})
+        said = f"labelPrefix: 'another.example/' takes a restart of all programs; in force is '{PREFIX}'"
+        assert said in wrong
+        marked = plugin("maintenance", "start", node)
+        assert (marked.returncode, said in marked.stderr) == (0, True)
+        labels = kube.get("nodes", node)["metadata"]["labels"]
+        assert (labels[f"{PREFIX}maintenance"], "another.example/maintenance" in labels) == ("true", False)
+    finally:
+        kube.delete("nodes", node)
+        draining.configure(kube, SETTINGS)
+
+
+def test_a_policy_that_only_warns_is_no_fence(plugin: Plugin, kube: Api) -> None:
+    binding = ("validatingadmissionpolicybindings", "spotshift-descheduler-scale")
+    kube.patch(*binding, {"spec": {"validationActions": ["Warn"]}})
+    try:
+        code, found, wrong = results(plugin)
+        assert (code, found["policies"]) == (1, {"failed"})
+        assert "without a binding that denies: spotshift-descheduler-scale" in wrong
+    finally:
+        kube.patch(*binding, {"spec": {"validationActions": ["Deny"]}})
+
+
 def test_observing_is_no_failure(plugin: Plugin, kube: Api) -> None:
     draining.configure(kube, {**SETTINGS, "mode": "observe"})
     try:
@@ -102,8 +133,8 @@ def test_an_emergency_stop_is_no_failure(plugin: Plugin, kube: Api) -> None:
     where = ("configmaps", "spotshift-settings")
     kube.patch(*where, {"metadata": {"annotations": {f"{PREFIX}emergency-stop": "true"}}}, SYSTEM)
     try:
-        code, found, _ = results(plugin)
-        assert (code, found["mode"]) == (0, {"warning"})
+        code, found, told = results(plugin)
+        assert (code, found["mode"]) == (0, {"warning"}), told
     finally:
         kube.patch(*where, {"metadata": {"annotations": {f"{PREFIX}emergency-stop": None}}}, SYSTEM)
 

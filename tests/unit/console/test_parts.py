@@ -31,8 +31,8 @@ def test_the_leader(holder: str, lasts: int, age: float, level: Level, text: str
     spec = {"holderIdentity": holder, "leaseDurationSeconds": lasts, "renewTime": renewed}
     with fake_api.running() as api:
         api.script = lambda _: Answer(body={"metadata": {"name": "spotshift-descheduler"}, "spec": spec})
-        client = api.client(rate_limit=None)
-        first = next(iter(parts.leader(client, SYSTEM, InForce(Settings(), "here"), NOW)))
+        found = installation.leader(api.client(rate_limit=None), SYSTEM)
+    first = next(iter(parts.leader(found, SYSTEM, InForce(Settings(), "here"), NOW)))
     assert (first.level, first.text) == (level, text)
 
 
@@ -69,7 +69,7 @@ def test_who_may_not_look_is_not_told_that_nothing_is_installed() -> None:
 def test_settings_that_are_gone_are_not_called_valid() -> None:
     with fake_api.running() as api:
         api.script = lambda _: status(404, "NotFound")
-        in_force = installation.settings(api.client(rate_limit=None), SYSTEM)
+        in_force = installation.settings(api.client(rate_limit=None), SYSTEM, leader="there is none", now=NOW)
     first = next(iter(parts.settings(in_force, SYSTEM)))
     assert first.level is Level.FAILED
     assert first.text.startswith(f"there is no ConfigMap {SYSTEM}/spotshift-settings: ")

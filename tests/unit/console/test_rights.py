@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from console.health import parts, rights
+from console.health import fences, rights
 from console.health.finding import Level
 from policy import names
 from tests.unit.cluster import fake_api
@@ -35,8 +35,9 @@ def test_the_tables_are_those_of_the_manifests(account: str) -> None:
 
 
 def test_the_policies_are_those_of_the_manifests() -> None:
-    found = yaml.safe_load_all((BASE / "migrations" / "policies.yaml").read_text())
-    assert set(parts.POLICIES) == {
+    files = (BASE / "migrations" / "policies.yaml", BASE / "certs" / "policy.yaml")
+    found = [it for file in files for it in yaml.safe_load_all(file.read_text())]
+    assert {*fences.POLICIES, *fences.OF_CERTS} == {
         it["metadata"]["name"] for it in found if it["kind"] == "ValidatingAdmissionPolicy"
     }
 

@@ -11,7 +11,7 @@ AT = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 
 def test_what_is_written_is_read() -> None:
-    found = LastPass(AT, 0.25, 3, 4, "observe", "emergency stop")
+    found = LastPass(AT, 0.25, 3, 4, "observe", "emergency stop", "example.com")
     assert last_pass.read(last_pass.notes(found)) == found
 
 

@@ -167,7 +167,7 @@ def test_the_same_plan_is_made_and_told_whether_it_is_carried_out_or_not(
     assert desk.created == (moves if acts else [])
     assert desk.meter.read(Metric.PASS_SECONDS) == 1
     refused = len(desk.loop.last.refusals)
-    assert desk.loop.last_pass == LastPass(NOW, 0.0, 2, refused, settings.mode.value, stopped)
+    assert desk.loop.last_pass == LastPass(NOW, 0.0, 2, refused, settings.mode.value, stopped, settings.label_prefix)
     assert desk.meter.read(Metric.PROPOSALS, strategy="LoadBalancing") == 2 + refused
     assert desk.meter.read(Metric.IMBALANCE) == pytest.approx(3.0)
 
