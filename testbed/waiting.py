@@ -29,6 +29,10 @@ class NeverCame(AssertionError):
     """The deadline passed; the message holds the last state."""
 
 
+class Hopeless(Exception):
+    """Raised by a probe that knows that it cannot come any more: there is nothing left to wait for."""
+
+
 def eventually(
     probe: Callable[[], T],
     *,
@@ -41,7 +45,7 @@ def eventually(
     longer it takes.
 
     The time is that of an idle machine, see `patient`. An assertion or an API error inside `probe` counts as
-    "not yet": the thing may still be on its way.
+    "not yet": the thing may still be on its way. `Hopeless` ends the waiting.
     """
     timeout = patient(timeout)
     began = time.monotonic()

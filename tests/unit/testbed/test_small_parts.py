@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from testbed import api, objects, pki, ports, progress
-from testbed.waiting import NeverCame, eventually, next_look
+from testbed.waiting import Hopeless, NeverCame, eventually, next_look
 
 
 def test_eventually_returns_what_it_waited_for() -> None:
@@ -38,6 +38,14 @@ def test_eventually_counts_a_failed_assertion_as_not_yet() -> None:
 
     with pytest.raises(NeverCame, match="only 2 of 3"):
         eventually(probe, timeout=0)
+
+
+def test_what_cannot_come_any_more_is_not_waited_for() -> None:
+    def probe() -> bool:
+        raise Hopeless("it has ended")
+
+    with pytest.raises(Hopeless, match="it has ended"):
+        eventually(probe, timeout=600)
 
 
 def test_eventually_does_not_hide_a_bug() -> None:

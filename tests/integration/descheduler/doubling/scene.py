@@ -16,7 +16,7 @@ from testbed import access, definitions, objects
 from testbed.api import Api, ApiError, Object
 from testbed.bed import ControlPlane
 from testbed.proxy import FaultProxy
-from testbed.waiting import eventually
+from testbed.waiting import Hopeless, eventually
 from tests.integration.descheduler import logged
 
 ROOT: Final = Path(__file__).parents[4]
@@ -169,7 +169,8 @@ class Scene:
         """Wait until the move is in this step."""
 
         def there(status: Object) -> bool:
-            assert status.get("phase") not in ENDED or step in ENDED, status
+            if status.get("phase") in ENDED:
+                raise Hopeless(f"{step} was passed over: {status}")
             return status.get("step") == step
 
         return eventually(lambda: self.status(name), until=there, timeout=END_SECONDS, interval=0.05, what=step)
@@ -212,6 +213,8 @@ def every(seconds: float, call: Callable[[], object]) -> Iterator[None]:
 
     thread = threading.Thread(target=again, daemon=True)
     thread.start()
-    yield
-    stopped.set()
-    thread.join()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join()

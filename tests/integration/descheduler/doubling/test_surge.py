@@ -66,9 +66,12 @@ def test_a_budget_without_room_is_respected_by_doubling(scene: Scene) -> None:
     assert scene.left() == []
 
 
+SLOW = {f"{objects.PREFIX}ready-delay": "5s"}
+
+
 def waiting(scene: Scene, **options: Any) -> tuple[str, str]:
     """A Surge whose new pod is not Ready yet."""
-    (pod,) = scene.deploy(annotations={f"{objects.PREFIX}ready-delay": "5s"}, **options)
+    (pod,) = scene.deploy(annotations=SLOW, **options)
     name = scene.ask(pod)
     scene.reach(name, "AwaitAvailable")
     return pod, name
@@ -84,8 +87,10 @@ def test_a_user_scales_meanwhile(scene: Scene) -> None:
 
 
 def test_somebody_resets_the_replicas_again_and_again(scene: Scene) -> None:
+    """Also so soon that it never comes to waiting for the second pod."""
+    (pod,) = scene.deploy(annotations=SLOW)
+    name = scene.ask(pod)
     with contextlib.contextmanager(every)(3.0, lambda: scene.scale(1)):
-        pod, name = waiting(scene)
         status = scene.end(name)
     assert status["phase"] == "Failed"
     assert "REPLICAS_CONTESTED" in status["message"]

@@ -71,7 +71,7 @@ class Size:
 
 
 SIZES = [
-    pytest.param(Size(nodes=9, apps=6, pods=60, gap=8), id="60 pods"),
+    pytest.param(Size(nodes=9, apps=6, pods=36, gap=8), id="36 pods"),
     pytest.param(Size(nodes=30, apps=30, pods=600, gap=2), marks=pytest.mark.campaign, id="600 pods"),
 ]
 
