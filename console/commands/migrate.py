@@ -13,10 +13,10 @@ from cluster import errors
 from cluster.objects import Node, Pod, PodMigration
 from cluster.resources import NODES, PODMIGRATIONS, PODS
 from cluster.store import Kind
-from console import door, following, installation, look, progress
+from console import door, following, installation, progress
 from console.door import Unusable
 from console.ending import Ending
-from console.installation import Leader
+from console.installation import InForce, Leader
 from console.session import Session
 from console.views import move_list
 from descheduler import listing
@@ -34,12 +34,12 @@ def run(session: Session) -> Ending:
     """Ask, and wait."""
     pod = _pod(session)
     _check_target(session, pod)
-    _warn(session)
+    in_force = _warn(session)
     made = _create(session, pod)
     what = f"podmigration.spotshift.dev/{made.metadata.name}"
     if session.options.dry_run:
         session.say(f"{what} created (server dry run)")
-        return _foresee(session, made)
+        return _foresee(session, made, in_force)
     session.say(f"{what} created")
     if not session.options.wait:
         if session.machine:
@@ -84,8 +84,8 @@ def _check_target(session: Session, pod: Pod) -> None:
         return  # the descheduler may see it
 
 
-def _warn(session: Session) -> None:
-    """What will hold the move up, as far as one may see it."""
+def _warn(session: Session) -> InForce:
+    """What will hold the move up, as far as one may see it; and the settings by which that was told."""
     client, system = session.door.client, session.options.system_namespace
     leader = installation.leader(client, system)
     in_force = installation.settings(client, system, leader=leader, now=session.now)
@@ -97,6 +97,7 @@ def _warn(session: Session) -> None:
         session.warn("the mode is observe: the move will be cancelled")
     if isinstance(leader, Leader) and not leader.leads(session.now):
         session.warn("no descheduler leads at the moment; the move begins when one does")
+    return in_force
 
 
 def _create(session: Session, pod: Pod) -> PodMigration:
@@ -127,23 +128,21 @@ def _create(session: Session, pod: Pod) -> PodMigration:
         raise Unusable(door.NOT_INSTALLED) from absent
 
 
-def _foresee(session: Session, made: PodMigration) -> Ending:
+def _foresee(session: Session, made: PodMigration, in_force: InForce) -> Ending:
     """What the descheduler would make of it at this moment, by its own judgement."""
-    options, client = session.options, session.door.client
     try:
-        around = look.around(client, session.now, system=options.system_namespace)
-        seen = around.look(listing.listed(client, around.in_force.settings), session.now)
+        gathered = listing.listed(session.door.client, in_force.settings)
     except errors.Forbidden as denied:
         session.warn(f"whether it would be carried out cannot be seen: {denied.message}")
         return Ending.INCOMPLETE
-    judge = Judge(lambda: seen.settings, lambda: seen.in_force.stopped, holder="")
-    found = judge(made, seen.state, seen.now)
+    judge = Judge(lambda: in_force.settings, lambda: in_force.stopped, holder="")
+    found = judge(made, gathered.state, session.now)
     against = machine.against(made, found)
     if against:
         session.complain(f"it would be cancelled: {against}")
         return Ending.FAILED
-    session.say(f"it would go to {found.target or options.to} by {found.mode}")
-    return Ending.INCOMPLETE if seen.assumed else Ending.DONE
+    session.say(f"it would go to {found.target or session.options.to} by {found.mode}")
+    return Ending.INCOMPLETE if gathered.gaps or in_force.mistakes or in_force.unknown else Ending.DONE
 
 
 def _wait(session: Session, made: PodMigration) -> Ending:
