@@ -21,6 +21,7 @@ PYTEST := $(PY) -m pytest
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --no-compile
 # A worker that is done takes tests from one that is not: the slow ones start whole control planes.
 PARALLEL := -n $(WORKERS) --dist loadscope --no-loadscope-reorder
+CLUSTER := tests --ignore=tests/unit
 DIR ?= .testbed/dev
 NODES ?= 3
 BIN ?= $(HOME)/.local/bin
@@ -52,11 +53,16 @@ help:  ## Print every target with one sentence.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: $(READY) browser binaries  ## Run everything: checks, unit, integration and end-to-end tests (what CI runs).
-	@# Tests wait more than they compute, so types are checked beside them. First the tests are compiled once, which
-	@# every worker would do for itself.
-	@$(MAKE) check > $(VENV)/check.log 2>&1 & checks=$$!; failed=0; \
-	  $(PYTEST) tests --collect-only -q -p no:cacheprovider >/dev/null 2>&1 || true; \
-	  $(PYTEST) tests $(PARALLEL) -m "not campaign" || { [ $$? = 1 ] && $(PY) -m tests.again --add-rights; } || failed=$$?; \
+	@# Beside the tests that wait for a cluster, types are checked, and one process runs thousands of unit tests:
+	@# handing each of those to a worker and telling of it takes as long as running it. First the tests of the cluster
+	@# are compiled once, which every worker would do for itself.
+	@$(MAKE) check > $(VENV)/check.log 2>&1 & checks=$$!; \
+	  $(PYTEST) tests/unit -m "not campaign" -o cache_dir=.pytest_cache/unit > $(VENV)/unit.log 2>&1 & logic=$$!; \
+	  ran=0; told=0; failed=0; \
+	  $(PYTEST) $(CLUSTER) --collect-only -q -p no:cacheprovider >/dev/null 2>&1 || true; \
+	  $(PYTEST) $(CLUSTER) $(PARALLEL) -m "not campaign" || ran=$$?; \
+	  wait $$logic || told=$$?; cat $(VENV)/unit.log; \
+	  case $$ran$$told in 00) ;; 01|10|11) $(PY) -m tests.again --add-rights || failed=$$?;; *) failed=1;; esac; \
 	  $(PY) -m testbed rights > $(VENV)/rights.md || failed=$$?; \
 	  wait $$checks || failed=$$?; cat $(VENV)/check.log; exit $$failed
 

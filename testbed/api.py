@@ -6,7 +6,6 @@ Independent of the product's own client on purpose: tests use it to look at the 
 import base64
 import json
 import ssl
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,19 +166,10 @@ def connect(kubeconfig: Path, *, server: str | None = None, token: str | None = 
     cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
     context = ssl.create_default_context(cadata=_decoded(cluster["certificate-authority-data"]).decode())
     context.set_alpn_protocols(["http/1.1"])
-    if token is None and "client-certificate-data" in user:
-        _load_certificate(context, user)
     pool = urllib3.PoolManager(maxsize=20, ssl_context=context)
     if token is None and "tokenFile" in user:
         token = Path(user["tokenFile"]).read_text()
     return Api(server or cluster["server"], pool, token or user.get("token"))
-
-
-def _load_certificate(context: ssl.SSLContext, user: Mapping[str, str]) -> None:
-    with tempfile.TemporaryDirectory() as folder:  # the ssl module reads files only
-        pair = Path(folder) / "client.pem"
-        pair.write_bytes(_decoded(user["client-certificate-data"]) + _decoded(user["client-key-data"]))
-        context.load_cert_chain(pair)
 
 
 def _decoded(text: str) -> bytes:

@@ -74,7 +74,7 @@ def run(bed: ControlPlane, tell: Callable[[str], None]) -> None:
     """
     client = bed.api()
     while True:
-        get = functools.cache(client.get)  # replicas have the same Deployment, account and volumes
+        get = looked_over(client)
         try:
             for name in end_unwanted(bed, get):
                 tell(f"{name}: ended")
@@ -87,6 +87,22 @@ def run(bed: ControlPlane, tell: Callable[[str], None]) -> None:
             except (Missing, api.ApiError, urllib3.exceptions.HTTPError, OSError) as failure:
                 tell(f"{pod.name}: {failure}")
         time.sleep(SYNC_SECONDS)
+
+
+def looked_over(client: api.Api) -> Get:
+    """Answers from one list of each kind in each namespace: pods of one namespace want much the same objects."""
+
+    @functools.cache
+    def by_name(resource: str, namespace: str) -> dict[str, api.Object]:
+        return {it["metadata"]["name"]: it for it in client.list(resource, namespace)}
+
+    def get(resource: str, name: str, namespace: str) -> api.Object:
+        found = by_name(resource, namespace).get(name)
+        if found is None:
+            raise api.ApiError(404, {"message": f'{resource} "{name}" not found'}, {})
+        return found
+
+    return get
 
 
 def end_unwanted(bed: ControlPlane, get: Get) -> list[str]:

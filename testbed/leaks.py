@@ -1,6 +1,5 @@
 """Secrets in logs: keys and tokens of a test bed, and whatever looks like one. They are named, never quoted."""
 
-import base64
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -59,7 +58,6 @@ def _of_kubeconfig(path: Path) -> Iterator[bytes]:
     for entry in yaml.safe_load(path.read_text()).get("users", ()):
         user = entry.get("user", {})
         yield from _of_token(user.get("token", "").encode())
-        yield from _of_key(base64.b64decode(user.get("client-key-data", "")))
 
 
 def search(paths: Iterable[Path], secrets: dict[bytes, str], *, below: Path) -> list[Leak]:

@@ -4,6 +4,7 @@ import base64
 import datetime
 import ipaddress
 import json
+import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 VALID_DAYS = 365
+TOKEN_BYTES = 32
 _SERVER, _CLIENT = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
 LOOPBACK = ("localhost", "127.0.0.1")
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who somebody is to the API server."""
+
+    name: str
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +125,12 @@ def kubeconfig(path: Path, *, server: str, ca: bytes, user: Mapping[str, str]) -
     return path
 
 
-def certificate_user(pair: Pair) -> dict[str, str]:
-    """The user entry of a kubeconfig that shows a client certificate."""
-    return {
-        "client-certificate-data": base64.b64encode(pair.cert.read_bytes()).decode(),
-        "client-key-data": base64.b64encode(pair.key.read_bytes()).decode(),
-    }
+def tokens(path: Path, users: Iterable[User]) -> dict[User, str]:
+    """Write a token for each user into a file as the API server reads it, and return them."""
+    made = {user: secrets.token_urlsafe(TOKEN_BYTES) for user in users}
+    lines = (",".join(filter(None, (token, user.name, user.name, user.group))) for user, token in made.items())
+    _write_secret(path, "\n".join(lines).encode())
+    return made
 
 
 def _builder(

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-FAILED = Path(".pytest_cache", "v", "cache", "lastfailed")
-"""Where pytest keeps the tests that failed when they ran last, in the folder of the run."""
+FAILED = tuple(Path(it, "v", "cache", "lastfailed") for it in (".pytest_cache", ".pytest_cache/unit"))
+"""Where pytest keeps the tests that failed when they ran last: those of the cluster, and unit tests beside them."""
 ONCE = ("tests/e2e/test_chaos.py",)
 """What fails there is no missed bound."""
 FEW = 5
@@ -30,7 +30,8 @@ def chosen(failed: Mapping[str, bool]) -> tuple[str, ...]:
 
 def main(arguments: Sequence[str]) -> int:
     """Its exit code is that of the whole run. Arguments go to pytest."""
-    tests = chosen(json.loads(FAILED.read_text())) if FAILED.exists() else ()
+    failed = (json.loads(it.read_text()) for it in FAILED if it.exists())
+    tests = chosen({name: True for found in failed for name in found})
     if not tests:
         sys.stdout.write("\nno second go: too much failed, or something else than a test\n")
         return pytest.ExitCode.TESTS_FAILED

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
-import yaml
 
 from bench.webhook import load, review
 from bench.webhook.contenders import Contender
@@ -63,9 +62,9 @@ def measure(
     """Creations, as many at a time as there are clients."""
     body = folder / "pod.json"
     body.write_bytes(msgspec.json.encode(review.pod("0")))
-    certificate, key = _credentials(bed, folder)
+    client = bed.layout.ca.client("bench", user="bench", groups=["system:masters"])
     to = {name: f"{bed.server}{api.path('pods', None, where)}?dryRun=All" for name, where in namespaces.items()}
-    options = (f"-connections={clients}", f"-seconds={seconds:g}", f"-cert={certificate}", f"-key={key}")
+    options = (f"-connections={clients}", f"-seconds={seconds:g}", f"-cert={client.cert}", f"-key={client.key}")
     return load.turns(program, to, body, *options, core=core)
 
 
@@ -91,12 +90,3 @@ def _configuration(bed: ControlPlane, contender: Contender, namespace: str) -> a
             }
         ],
     }
-
-
-def _credentials(bed: ControlPlane, folder: Path) -> tuple[Path, Path]:
-    user = yaml.safe_load(bed.kubeconfig.read_text())["users"][0]["user"]
-    paths = folder / "client.crt", folder / "client.key"
-    for path, field in zip(paths, ("client-certificate-data", "client-key-data"), strict=True):
-        path.touch(mode=0o600)
-        path.write_bytes(base64.b64decode(user[field]))
-    return paths

@@ -17,6 +17,9 @@ def a_token() -> str:
     return ".".join(base64.urlsafe_b64encode(part.encode()).decode().rstrip("=") for part in parts)
 
 
+ADMIN = pki.User("admin", "system:masters")
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """The folder of a test bed, with a credential of each kind."""
@@ -24,8 +27,8 @@ def home(tmp_path: Path) -> Path:
     (made / "logs").mkdir(parents=True)
     (made / "logs" / "audit.log").touch()
     ca = pki.authority(made / "pki", "ca")
-    pair = ca.client("admin", user="admin")
-    pki.kubeconfig(made / "pki" / "admin.kubeconfig", server="x", ca=ca.bundle(), user=pki.certificate_user(pair))
+    made_tokens = pki.tokens(made / "pki" / "tokens.csv", [ADMIN])
+    pki.kubeconfig(made / "pki" / "admin.kubeconfig", server="x", ca=ca.bundle(), user={"token": made_tokens[ADMIN]})
     pki.kubeconfig(made / "pki" / "dev.kubeconfig", server="x", ca=ca.bundle(), user={"token": a_token()})
     mounted = made / "pods" / "web-0" / "volumes" / "account"
     mounted.mkdir(parents=True)
@@ -38,13 +41,14 @@ def body_of(home: Path, name: str) -> str:
     return (home / "pki" / name).read_text().splitlines()[1]
 
 
-def token_of(home: Path) -> str:
-    document = yaml.safe_load((home / "pki" / "dev.kubeconfig").read_text())
+def token_of(home: Path, name: str = "dev") -> str:
+    document = yaml.safe_load((home / "pki" / f"{name}.kubeconfig").read_text())
     return str(document["users"][0]["user"]["token"])
 
 
 PLANTED = {
     "a token": (token_of, "a credential of pki/dev.kubeconfig"),
+    "a token of the test bed's own": (lambda it: token_of(it, "admin"), "a credential of pki/admin.kubeconfig"),
     "its signature alone": (lambda it: token_of(it).rpartition(".")[2], "a credential of pki/dev.kubeconfig"),
     "a mounted token": (
         lambda it: (it / "pods/web-0/volumes/account/token").read_text(),
