@@ -54,11 +54,12 @@ help:  ## Print every target with one sentence.
 
 test: $(READY) browser binaries  ## Run everything: checks, unit, integration and end-to-end tests (what CI runs).
 	@# Beside the tests that wait for a cluster, types are checked, and one process runs thousands of unit tests:
-	@# handing each of those to a worker and telling of it takes as long as running it. First the tests of the cluster
-	@# are compiled once, which every worker would do for itself.
+	@# handing each of those to a worker and telling of it takes as long as running it. It has a session of its own, for
+	@# Linux deals the processors out by session. First the tests of the cluster are compiled once, which every worker
+	@# would do for itself.
 	@$(MAKE) check > $(VENV)/check.log 2>&1 & checks=$$!; \
-	  $(PYTEST) tests/unit -m "not campaign" -o cache_dir=.pytest_cache/unit > $(VENV)/unit.log 2>&1 & logic=$$!; \
-	  ran=0; told=0; failed=0; \
+	  setsid -w $(PYTEST) tests/unit -q -m "not campaign" -o cache_dir=.pytest_cache/unit > $(VENV)/unit.log 2>&1 & \
+	  logic=$$!; trap 'kill $$logic $$checks 2>/dev/null || true' EXIT; ran=0; told=0; failed=0; \
 	  $(PYTEST) $(CLUSTER) --collect-only -q -p no:cacheprovider >/dev/null 2>&1 || true; \
 	  $(PYTEST) $(CLUSTER) $(PARALLEL) -m "not campaign" || ran=$$?; \
 	  wait $$logic || told=$$?; cat $(VENV)/unit.log; \

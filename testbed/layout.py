@@ -71,6 +71,11 @@ class Layout:
         """Who has which token, for the API server."""
         return self.certificates / "tokens.csv"
 
+    def token_of(self, user: str) -> str:
+        """What one of `USERS` logs in with."""
+        lines = (line.split(",") for line in self.tokens.read_text().splitlines())
+        return next(token for token, name, *_ in lines if name == USERS[user].name)
+
     def log(self, name: str) -> Path:
         return self.logs / f"{name}.log"
 

@@ -54,16 +54,16 @@ class Upstream:
 
     bed: ControlPlane
     side: Side | None = None
-    as_admin: bool = False
 
     async def send(self, request: h11.Request, body: bytes) -> Side:
         headers = [(name, value) for name, value in request.headers if name != b"expect"]  # answered by us
         if all(name != b"host" for name, _ in headers):
             headers.append((b"host", b"127.0.0.1"))  # HTTP/1.0 does not need one
+        if all(name != b"authorization" for name, _ in headers):
+            headers.append((b"authorization", f"Bearer {self.bed.layout.token_of('admin')}".encode()))
         request = h11.Request(method=request.method, target=request.target, headers=headers)
-        as_admin = all(name != b"authorization" for name, _ in headers)
-        if not self._usable() or as_admin != self.as_admin:
-            await self._open(as_admin)
+        if not self._usable():
+            await self._open()
         assert self.side is not None  # noqa: S101 - just opened
         await self.side.send(request, *([h11.Data(data=body)] if body else []), h11.EndOfMessage())
         return self.side
@@ -82,15 +82,12 @@ class Upstream:
             self.side.writer.transport.abort()
             self.side = None
 
-    async def _open(self, as_admin: bool) -> None:
+    async def _open(self) -> None:
         self.close()
         context = ssl.create_default_context(cafile=self.bed.layout.ca.pair.cert)
-        if as_admin:
-            admin = self.bed.layout.certificates / "admin-client"
-            context.load_cert_chain(f"{admin}.crt", f"{admin}.key")
         port = self.bed.ports["kube-apiserver"]
         reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
-        self.side, self.as_admin = Side(h11.Connection(h11.CLIENT), reader, writer), as_admin
+        self.side = Side(h11.Connection(h11.CLIENT), reader, writer)
 
 
 async def exchange(
