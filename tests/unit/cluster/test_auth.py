@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import urllib3
 
-from cluster import auth, errors, resources
+from cluster import auth, errors, login, resources
 from cluster.client import Client
 from testbed import pki
 from tests.unit.cluster import fake_api
@@ -281,5 +281,5 @@ def test_the_pool_neither_retries_nor_forgets_dead_peers(tmp_path: Path) -> None
     connection = auth.connect(kubeconfig(tmp_path / "config", "http://127.0.0.1:1", {}))
     options = connection.pool.connection_pool_kw
     assert options["retries"].total is False
-    assert options["maxsize"] == auth.POOL_SIZE
+    assert options["maxsize"] == login.POOL_SIZE
     assert len(options["socket_options"]) > len(urllib3.connection.HTTPConnection.default_socket_options)
