@@ -47,6 +47,7 @@ BREACHES = {
     "the console brings its own HTTP": ("console/door.py", "import urllib3"),
     "the descheduler knows the console": ("descheduler/report.py", "import console.look"),
     "cluster counts metrics": ("cluster/errors.py", "import prometheus_client"),
+    "every process imports the official client": ("cluster/auth.py", "import kubernetes"),
     "policy talks to somebody": ("policy/keys.py", "import urllib3"),
     "policy knows the test bed": ("policy/keys.py", "import testbed"),
     "test bed uses the product's libraries": ("testbed/pins.py", "import kubernetes"),
