@@ -32,6 +32,8 @@ MYPY_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spotshift/mypy
 # Of a run under random misfortune.
 MINUTES ?= 40
 SEED ?= 1
+# How many times more than `make test` tries of what is generated.
+EFFORT ?= 20
 # What is installed, where from, and with which tools: those of the user, by their own rules.
 OVERLAY ?= production
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
@@ -47,7 +49,7 @@ installed = command -v $(1) >/dev/null \
 	  || { apt-get update >/dev/null 2>&1 && apt-get install -y --no-install-recommends $(2) >/dev/null; } \
 	  || { echo "$(3) on PATH (Debian: apt-get install $(2))" >&2; exit 1; }
 
-.PHONY: audit rights help test coverage check unit integration e2e demo up down plugin bench browser wrk campaigns chaos mutants fmt docs lock binaries clean manifests chart image kind-load uninstall
+.PHONY: audit rights help test coverage check unit properties integration e2e demo up down plugin bench browser wrk campaigns chaos mutants fmt docs lock binaries clean manifests chart image kind-load uninstall
 
 help:  ## Print every target with one sentence.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +80,9 @@ check: $(READY)  ## Check format, lint, types and import contracts; change nothi
 
 unit: $(READY)  ## Run the unit tests: logic only, no cluster, seconds.
 	$(PYTEST) tests/unit
+
+properties: $(READY)  ## Try twenty times as many generated examples in the unit tests, others each time (EFFORT=).
+	SPOTSHIFT_EFFORT=$(EFFORT) $(PYTEST) tests/unit -n $(WORKERS)
 
 integration: binaries browser  ## Run the tests against a real control plane.
 	$(PYTEST) tests/integration $(PARALLEL)

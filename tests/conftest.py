@@ -6,12 +6,16 @@ from typing import Any
 import hypothesis
 import pytest
 
+from tests import effort
 from tests.scheduling import ByControlPlane
 
-# No deadline: how long an example takes says more about the machine than about the code. A failure prints the
-# example; the same examples are tried on every machine, so that a red run can be repeated.
+# No deadline: how long an example takes says more about the machine than about the code.
 hypothesis.settings.register_profile(
-    "spotshift", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "spotshift",
+    deadline=None,
+    max_examples=effort.many(50),
+    derandomize=effort.EFFORT <= 1,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("spotshift")
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from certs import keys, reconcile
+from tests.effort import many
 from tests.unit.certs.interleaved import CA, LEAF, Instance, check, check_published, heals, instances
 from tests.unit.certs.simulated import OVERLAP, SETTINGS, Cluster, installed, settle
 
@@ -49,7 +50,7 @@ BURSTS = st.lists(st.tuples(CALM, st.sampled_from([1, 2, 3, 4, 16])), min_size=3
 
 
 @given(BURSTS)
-@settings(max_examples=60)
+@settings(max_examples=many(25))
 def test_without_meddling_everything_in_place_fits_together(bursts: list[tuple[Move, int]]) -> None:
     cluster = installed()
     start = cluster.clock()
@@ -79,7 +80,7 @@ ROUGH = st.lists(
 
 
 @given(ROUGH)
-@settings(max_examples=60)
+@settings(max_examples=many(25))
 def test_with_meddling_it_heals_and_never_makes_it_worse(bursts: list[tuple[Move, int]]) -> None:
     cluster = installed()
     cluster._note("start")

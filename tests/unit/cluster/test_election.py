@@ -11,6 +11,7 @@ import pytest
 
 from cluster import election
 from cluster.election import NEVER, Look, Record, Timing, View, Wait, Write
+from tests.effort import many
 
 T = Timing()
 ME, OTHER = "me-1", "other-2"
@@ -269,7 +270,7 @@ class World:
         self.later(self.rng.uniform(1, 60), self.meddle)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(many(20)))
 def test_no_two_lead_at_once_whatever_the_network_does(seed: int) -> None:
     world = World(seed, Timing())
     world.run(3000, electors=3)
@@ -285,7 +286,7 @@ def hopeful(record: Record, *, me: str, timing: Timing, sent_at: float, now: flo
 
 def test_the_simulation_finds_the_classic_mistake() -> None:
     found = 0
-    for seed in range(40):
+    for seed in range(many(20)):
         world = World(seed, Timing(), written=hopeful)
         world.run(3000, electors=3)
         found += bool(world.overlaps)

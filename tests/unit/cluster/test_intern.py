@@ -21,6 +21,7 @@ from cluster.decode import Decoders
 from cluster.intern import LAST_APPLIED, Interner
 from cluster.objects import ObjectMeta, Pod, PodSpec, PodStatus
 from cluster.pod import Container, ContainerStatus, PodCondition, Volume
+from tests.effort import many
 
 Object = dict[str, Any]
 
@@ -167,7 +168,7 @@ def reference_spec(body: Object) -> PodSpec:
     return msgspec.convert(spec, PodSpec)
 
 
-@settings(max_examples=150)
+@settings(max_examples=many(60))
 @given(
     st.lists(
         st.tuples(st.sampled_from(sorted(SPEC_CHANGES)), st.sampled_from(sorted(STATUS_CHANGES)), st.booleans()),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from descheduler.__main__ import main
+from tests.effort import many
 
 CLUSTER = Path(__file__).parents[2] / "golden" / "descheduler" / "cluster.json"
 EXTRA: dict[str, Any] = {
@@ -39,7 +40,7 @@ VALUES: tuple[Any, ...] = (
     {"a": None}, "\x00", "\ud800".encode("utf-8", "surrogatepass").decode("utf-8", "replace"), "In", "Always", "0",
     "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "99999Ei", "-5m",
 )  # fmt: skip
-TRIES = 150
+TRIES = many(80)
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

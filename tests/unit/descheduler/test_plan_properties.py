@@ -16,11 +16,12 @@ from descheduler.proposal import Mode
 from policy.keys import CAPACITY
 from policy.settings import Settings
 from policy.settings_moves import Limits
+from tests.effort import many
 from tests.unit.descheduler import build, generated, naive
 from tests.unit.descheduler.generated import World
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-SEEDS = range(120)
+SEEDS = range(many(60))
 UNLIMITED = 100_000
 
 
@@ -133,7 +134,7 @@ def test_the_same_cluster_gives_the_same_plan(case: Case) -> None:
     assert again == made
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(many(30)))
 def test_it_comes_to_rest(seed: int) -> None:
     world = generated.world(seed, stateful=False)  # their pods go one by one, whatever the limit
     free = Settings(

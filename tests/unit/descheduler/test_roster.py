@@ -16,6 +16,7 @@ from descheduler.state import ClusterState
 from policy import keys
 from policy.settings import Settings
 from policy.values import Spot
+from tests.effort import many
 from tests.unit.descheduler import build, generated
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -119,7 +120,7 @@ def _wish(rng: random.Random) -> dict[str, str]:
     return rng.choice(({}, {f"{PREFIX}spot": rng.choice(("avoid", "prefer"))}, {f"{PREFIX}tier": "critical"}))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(many(5)))
 def test_the_past_does_not_show_in_a_plan(seed: int) -> None:
     rng = random.Random(seed)
     alive = {identity(it): it for it in generated.world(seed, nodes=6, stateful=False).objects}

@@ -1,11 +1,12 @@
-"""A hundred hostile inputs for each target; `python -m tests.unit.fuzz` is the campaign."""
+"""Fifty hostile inputs for each target; `python -m tests.unit.fuzz` is the campaign."""
 
 import pytest
 
+from tests.effort import many
 from tests.unit.fuzz.__main__ import play
 from tests.unit.fuzz.targets import TARGETS
 
-COUNT = 100
+COUNT = many(50)
 BOTH = {"taken", "refused"}
 
 

@@ -18,6 +18,7 @@ from policy.signal_table import Clock, Kind, Place, SignalRow, SignalSettings
 from policy.values import Rescheduling, Spot
 from policy.windows import Day, Window
 from policy.windows import Kind as WindowKind
+from tests.effort import many
 
 HEAD = "apiVersion: spotshift.dev/v1alpha1\nkind: Policy\n"
 
@@ -154,7 +155,7 @@ SETTINGS = st.builds(
 )  # fmt: skip
 
 
-@hypothesis_settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
+@hypothesis_settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=many(30))
 @given(SETTINGS)
 def test_any_settings_load_back_equal(settings: Settings) -> None:
     assert settings_load.load(settings_load.dump(settings)) == settings

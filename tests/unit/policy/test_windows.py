@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from policy import windows
 from policy.windows import Day, Kind, Window
+from tests.effort import many
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NIGHT = Window(type=Kind.ALLOW, start="22:00", end="06:00", time_zone="Europe/Berlin")
@@ -94,7 +95,7 @@ INSTANTS = st.sampled_from(
 ).flatmap(lambda start: st.integers(0, 3 * 86_400).map(lambda seconds: start + timedelta(seconds=seconds)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=many(60), deadline=None)
 @given(st.lists(WINDOWS, min_size=1, max_size=3), INSTANTS)
 def test_next_change_is_the_first_change(some: list[Window], now: datetime) -> None:
     current = windows.is_open(some, now)
@@ -170,13 +171,13 @@ def test_ever_open(some: tuple[Window, ...], ever: bool) -> None:
     assert windows.ever_open(some) is ever
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=many(30), deadline=None)
 @given(st.lists(WINDOWS, min_size=1, max_size=3), INSTANTS)
 def test_what_is_open_now_is_ever_open(some: list[Window], now: datetime) -> None:
     assert windows.ever_open(some) or not windows.is_open(some, now)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=many(20), deadline=None)
 @given(st.lists(WINDOWS, min_size=1, max_size=3))
 def test_what_is_ever_open_is_open_at_some_minute_of_the_week_in_one_zone(some: list[Window]) -> None:
     alike = [Window(type=it.type, days=it.days, start=it.start, end=it.end) for it in some]

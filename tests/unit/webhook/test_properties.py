@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from policy import placement
 from policy.placement import Subject
+from tests.effort import many
 from tests.unit.webhook import building, pods
 from tests.unit.webhook.building import CAPACITY
 from tests.unit.webhook.pods import AZURE, VIEWS
@@ -54,7 +55,7 @@ def is_ours(leaf: Leaf, decision: mutate.Decision, view: View) -> bool:
 
 
 @given(pods.pods, views)
-@settings(max_examples=300)
+@settings(max_examples=many(120))
 def test_user_fields_stay_and_twice_is_once(pod: Json, view: View) -> None:
     before = copy.deepcopy(pod)
     after, decision = patched(pod, view)
@@ -66,7 +67,7 @@ def test_user_fields_stay_and_twice_is_once(pod: Json, view: View) -> None:
 
 
 @given(pods.pods, views)
-@settings(max_examples=100)
+@settings(max_examples=many(50))
 def test_the_answer_is_an_allowed_one_that_the_api_server_reads(pod: Json, view: View) -> None:
     outcome = handle(building.body(pod), view, building.NOW)
     assert outcome.result in {Result.PATCHED, Result.UNCHANGED, Result.LEFT_ALONE}
@@ -128,7 +129,7 @@ NODES = universe()
 
 
 @given(pods.pods, views)
-@settings(max_examples=150)
+@settings(max_examples=many(60))
 def test_no_node_becomes_allowed(pod: Json, view: View) -> None:
     after, _ = patched(pod, view)
     widened = [labels for labels in NODES if admits(after, labels) and not admits(pod, labels)]
@@ -136,7 +137,7 @@ def test_no_node_becomes_allowed(pod: Json, view: View) -> None:
 
 
 @given(pods.pods, st.sampled_from(["two labels", "ordinary", "tainted"]).map(VIEWS.__getitem__))
-@settings(max_examples=100)
+@settings(max_examples=many(50))
 def test_require_leaves_spot_nodes_only(pod: Json, view: View) -> None:
     """Where the rule was set, a term that still admits other nodes is one in which the user speaks of capacity."""
     pod["metadata"]["annotations"] = {f"{building.PREFIX}spot": "require"}
@@ -152,7 +153,7 @@ def test_require_leaves_spot_nodes_only(pod: Json, view: View) -> None:
 
 
 @given(pods.pods, views)
-@settings(max_examples=100)
+@settings(max_examples=many(50))
 def test_the_intent_is_that_of_the_policy(pod: Json, view: View) -> None:
     found = building.parsed(pod).pod
     assert found is not None
@@ -176,7 +177,7 @@ OPS = st.builds(Op, st.just("add"), POINTERS, st.just("v")) | st.builds(Op, st.j
 
 
 @given(pods.pods, st.lists(OPS, min_size=1, max_size=3))
-@settings(max_examples=300)
+@settings(max_examples=many(120))
 def test_the_self_check_says_what_the_whole_pod_would_say(pod: Json, ops: list[Op]) -> None:
     try:
         jsonpatch.apply_patch(pod, [op.plain() for op in ops])

@@ -22,6 +22,7 @@ from policy.settings_moves import Limits
 from policy.settings_strategies import SpotMix, Strategies
 from policy.values import Spot
 from telemetry.metrics import Metric
+from tests.effort import many
 from tests.unit.descheduler import build, scenes
 from tests.unit.descheduler.scenes import NOW, PREFIX, deployment, nodes
 
@@ -90,7 +91,7 @@ def test_asked_for_and_taken_back_at_every_level(kind: str) -> None:
 
 
 @given(st.integers(0, 15), st.integers(0, 15), st.integers(0, 100), st.integers(0, 5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=many(30), deadline=None)
 def test_the_fewest_moves_for_every_mix(spot: int, on_demand: int, share: int, least: int) -> None:
     over = spot - Mix(share, least).spot(spot + on_demand)
     expected = {"o": over} if over > 0 else {"s": -over} if over < 0 else {}
