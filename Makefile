@@ -59,9 +59,11 @@ test: $(READY) browser binaries  ## Run everything: checks, unit, integration an
 	@# handing each of those to a worker and telling of it takes as long as running it. It has a session of its own, for
 	@# Linux deals the processors out by session. First the tests of the cluster are compiled once, which every worker
 	@# would do for itself.
-	@$(MAKE) check > $(VENV)/check.log 2>&1 & checks=$$!; \
+	@rm -f .pytest_cache/v/cache/lastfailed .pytest_cache/unit/v/cache/lastfailed; \
+	  $(MAKE) check > $(VENV)/check.log 2>&1 & checks=$$!; \
 	  setsid -w $(PYTEST) tests/unit -q -m "not campaign" -o cache_dir=.pytest_cache/unit > $(VENV)/unit.log 2>&1 & \
-	  logic=$$!; trap 'kill $$logic $$checks 2>/dev/null || true' EXIT; ran=0; told=0; failed=0; \
+	  logic=$$!; ran=0; told=0; failed=0; \
+	  trap 'kill $$logic $$checks 2>/dev/null || true' EXIT; trap 'exit 130' INT; \
 	  $(PYTEST) $(CLUSTER) --collect-only -q -p no:cacheprovider >/dev/null 2>&1 || true; \
 	  $(PYTEST) $(CLUSTER) $(PARALLEL) -m "not campaign" || ran=$$?; \
 	  wait $$logic || told=$$?; cat $(VENV)/unit.log; \
@@ -81,8 +83,8 @@ check: $(READY)  ## Check format, lint, types and import contracts; change nothi
 unit: $(READY)  ## Run the unit tests: logic only, no cluster, seconds.
 	$(PYTEST) tests/unit
 
-properties: $(READY)  ## Try twenty times as many generated examples in the unit tests, others each time (EFFORT=).
-	SPOTSHIFT_EFFORT=$(EFFORT) $(PYTEST) tests/unit -n $(WORKERS)
+properties: $(READY)  ## Try twenty times as many generated examples in the unit tests, new ones each time where hypothesis makes them (EFFORT=).
+	SPOTSHIFT_EFFORT=$(EFFORT) $(PYTEST) tests/unit -n $(WORKERS) -m "not campaign"
 
 integration: binaries browser  ## Run the tests against a real control plane.
 	$(PYTEST) tests/integration $(PARALLEL)

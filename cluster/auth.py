@@ -1,7 +1,7 @@
 """From a kubeconfig or a ServiceAccount to a connection: server, TLS pool and credentials.
 
 Plain logins are read by ourselves; plugins, client certificates and proxies are left to the official package, which
-takes 0.4 s and 20 MB to be imported. Token files are looked at by ourselves in any case, because the official loader
+takes 0.4 s and 23 MB to be imported. Token files are looked at by ourselves in any case, because the official loader
 never looks again at the `tokenFile` of a kubeconfig; nor does it ever look again at the files of a certificate. Which
 kubeconfig, which context and whether we run in a cluster is told by the caller, not read from the environment.
 """
@@ -23,6 +23,7 @@ from cluster.tokens import Anonymous, Credentials, FileToken, expiry_sentence
 
 __all__ = ["Connection", "InCluster", "LoginError", "as_kubectl", "connect"]
 
+BEARER = "Bearer "
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -146,28 +147,30 @@ class _KubeconfigUser:
         self._again = again
         self._clock = clock
         self._lock = threading.Lock()
+        self._last: str | None = None
 
     def authorization(self) -> str | None:
         """The header; an exec plugin runs again when what it gave is about to expire."""
         with self._lock:
-            return self._login.header()
+            self._last = self._login.header()
+            return self._last
 
     def reload(self) -> bool:
         """Read the kubeconfig again, run its plugin, and use the certificate it leads to now."""
         with self._lock:
             try:
                 login = self._again()
+                login.header()  # a file that its token has moved into may not be there yet
                 if login.certificate != self._login.certificate:
                     self._connection.show_certificate(login)
-            except LoginError:
+            except (LoginError, OSError, ValueError):
                 return False
             self._login = login
             return True
 
     def describe(self) -> str:
-        """User, file and, for a token, its expiry."""
-        with self._lock:
-            token = self._login.token()
-        if token is None:
+        """User, file and, for a token that was sent, its expiry."""
+        sent = self._last or ""
+        if not sent.startswith(BEARER):
             return f"{self._login.told} is not accepted"
-        return f"the token of {self._login.told} {expiry_sentence(token, self._clock())}"
+        return f"the token of {self._login.told} {expiry_sentence(sent.removeprefix(BEARER), self._clock())}"

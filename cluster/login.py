@@ -32,8 +32,3 @@ class Login:
     namespace: str = ""
     certificate: tuple[str | None, str | None] = (None, None)
     """The files of the client certificate and of its key."""
-
-    def token(self) -> str | None:
-        """The bearer token in the header, if there is one."""
-        header = self.header() or ""
-        return header.removeprefix("Bearer ") if header.startswith("Bearer ") else None

@@ -19,8 +19,6 @@ from testbed.leaks import Leak
 from testbed.rights import Used
 
 FOLDER = "SPOTSHIFT_TESTBED_REMAINS"
-SYSTEM = f"{ACCOUNT}kube-system:"
-"""Controllers of Kubernetes itself."""
 
 
 @dataclass(slots=True)
@@ -42,7 +40,7 @@ def note(home: Path, environ: Mapping[str, str]) -> None:
 
 def _write(folder: Path, home: Path, layout: Layout) -> None:
     used = Used()
-    used.take(it for it in audit.matching(layout.audit_log, ACCOUNT, but=SYSTEM) if _is_program(it.agent))
+    used.take(it for it in audit.matching(layout.audit_log, ACCOUNT) if _is_program(it.agent))
     found = leaks.search(leaks.logs(layout.logs), leaks.secrets_of(home), below=home)
     target = folder / f"{os.getpid()}-{secrets.token_hex(4)}.json"
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -30,7 +30,8 @@ def scope(nodeid: str, folders: Iterable[str]) -> str:
 
 def in_turns(scopes: Collection[str], folders: Collection[str]) -> list[str]:
     """End-to-end tests keep the processors busy and integration tests wait, so they take turns; among these, folders
-    that share a control plane take longest and come first. Unit tests fill the gaps at the end.
+    that share a control plane take longest and come first. Unit tests, where they run with the others, fill the gaps
+    at the end.
     """
     busy = [it for it in scopes if it.startswith("tests/e2e/")]
     waiting = [it for it in scopes if it.startswith("tests/integration/")]

@@ -368,6 +368,15 @@ def test_a_rotated_client_certificate_is_used_at_once(cluster: ControlPlane, tmp
     assert who(shown) == "second-user"
 
 
+def test_a_client_certificate_in_the_kubeconfig_itself(cluster: ControlPlane, tmp_path: Path) -> None:
+    """As kind and kubeadm write it."""
+    made = cluster.layout.ca.client("inline", user="inline-user", groups=("system:masters",))
+    parts = {"client-certificate-data": made.cert, "client-key-data": made.key}
+    user = {key: base64.b64encode(it.read_bytes()).decode() for key, it in parts.items()}
+    path = pki.kubeconfig(tmp_path / "config", server=cluster.server, ca=cluster.layout.ca.bundle(), user=user)
+    assert who(Client(auth.connect(path))) == "inline-user"
+
+
 def test_in_cluster_login(cluster: ControlPlane, client: Client, namespace: str, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(service_account_token(client, namespace))
     (tmp_path / "ca.crt").write_bytes(cluster.layout.ca.bundle())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -27,9 +28,8 @@ def ca(tmp_path: Path) -> bytes:
 
 @pytest.fixture(autouse=True)
 def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
+    for name in [it for it in os.environ if it.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
 
 
 def written(folder: Path, user: Mapping[str, Any], cluster: Mapping[str, Any] | None = None, **more: Any) -> Path:
@@ -85,7 +85,7 @@ def test_plain_ones_are_read_as_the_official_package_reads_them(
     seen = [(it.server, it.told, it.token_file, it.namespace, it.certificate) for it in (mine, official)]
     assert seen[0] == seen[1]
     if not mine.token_file:
-        assert (mine.header(), mine.token()) == (official.header(), official.token())
+        assert mine.header() == official.header()
     assert trusts(mine) == trusts(official) == {ca.decode().strip()}
     assert options(mine) == {key: it for key, it in options(official).items() if key in options(mine)}
 
@@ -103,6 +103,9 @@ LEFT: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "a proxy": ({"token": "abc"}, {"proxy-url": "http://proxy:3128"}),
     "an authority that is not there": ({"token": "abc"}, {"certificate-authority": "none.crt"}),
     "an authority that is no text": ({"token": "abc"}, {"certificate-authority-data": "!"}),
+    "an authority with a comment": ({"token": "abc"}, {"certificate-authority-data": "xZEK"}),
+    "an authority of other letters": ({"token": "abc"}, {"certificate-authority-data": "\u0151"}),
+    "an authority whose name is too long": ({"token": "abc"}, {"certificate-authority": "x" * 5000}),
     "a number for a token": ({"token": 7}, {}),
 }
 
@@ -120,9 +123,23 @@ def test_so_are_several_files_unknown_contexts_and_what_is_no_kubeconfig(tmp_pat
     assert plain_login.from_kubeconfig([path, path], None) is None
     assert plain_login.from_kubeconfig([path], "other") is None
     assert plain_login.from_kubeconfig([tmp_path / "missing"], None) is None
-    for text in ("", "{[", "just text", "users: []"):
+    assert plain_login.from_kubeconfig([Path("~/config"), path], None) is None
+    assert plain_login.from_kubeconfig([tmp_path / ("x" * 5000), path], None) is None
+    for text in ("", "{[", "just text", "users: []", "x: 2024-13-45"):
         path.write_text(text)
         assert plain_login.from_kubeconfig([path], None) is None
+        with pytest.raises(auth.LoginError):
+            auth.connect(path)
+
+
+def test_a_token_that_moves_into_a_file_is_found_there(tmp_path: Path) -> None:
+    path = written(tmp_path, {"token": "first"})
+    connection = auth.connect(path)
+    (tmp_path / "token").write_text("second\n")
+    written(tmp_path, {"tokenFile": "token"})
+    assert connection.credentials.authorization() == "Bearer first"
+    assert connection.credentials.reload()
+    assert connection.credentials.authorization() == "Bearer second"
 
 
 def test_so_is_a_proxy_of_the_environment(tmp_path: Path, ca: bytes, monkeypatch: pytest.MonkeyPatch) -> None:

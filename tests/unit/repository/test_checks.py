@@ -148,9 +148,14 @@ def test_makes_it_pass(): pathlib.Path(__file__).with_name("been").touch()
 """
 
 
-@pytest.mark.parametrize(("twice", "code"), [(True, 0), (False, 1)], ids=["passes alone", "fails again"])
-def test_the_second_go_decides(tmp_path: Path, twice: bool, code: int) -> None:
-    first = run_pytest(tmp_path, ONCE_AND_TWICE.format(twice=twice), "-o", f"cache_dir={tmp_path}/.pytest_cache")
+@pytest.mark.parametrize(
+    ("twice", "code", "cache"),
+    [(True, 0, ".pytest_cache"), (False, 1, ".pytest_cache/unit")],
+    ids=["passes alone", "fails again"],
+)
+def test_the_second_go_decides(tmp_path: Path, twice: bool, code: int, cache: str) -> None:
+    """Whichever of the two runs beside each other it failed in."""
+    first = run_pytest(tmp_path, ONCE_AND_TWICE.format(twice=twice), "-o", f"cache_dir={tmp_path}/{cache}")
     assert first.returncode == pytest.ExitCode.TESTS_FAILED
     command = [sys.executable, "-m", "tests.again", "-c", "/dev/null", f"--rootdir={tmp_path}"]
     done = subprocess.run(
