@@ -1,6 +1,6 @@
 """A second go for the few tests that failed in a parallel run: one after the other, with the machine to themselves.
 
-Six workers and their control planes share two cores, so now and then a bound is missed by a test that holds it
+Several workers and their control planes share two cores, so now and then a bound is missed by a test that holds it
 otherwise. Such a test is named in red and has to pass alone; one that fails again, or many that fail at once, fail
 the run. What was no test (a skip, a secret in a log, a crash) gets no second go, nor does a run under random
 misfortune: an invariant that was broken once is broken.
