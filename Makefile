@@ -14,7 +14,7 @@ BROKEN := $(shell [ -x $(PY) ] || echo broken)
 # Some images tell Python to keep nothing that it compiled: each of hundreds of processes would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 # Tests wait on a cluster as much as they compute, and an idle one takes a fourteenth of a core: with six workers two
-# cores took a sixth more for the same tests than with four, beside the unit tests.
+# cores took about an eighth more for the same tests than with four (one run of each), beside the unit tests.
 WORKERS ?= 4
 # They share those cores with each other's control planes, so each waits longer before it gives up.
 test coverage integration e2e campaigns: export SPOTSHIFT_PATIENCE ?= 3
