@@ -57,8 +57,8 @@ help:  ## Print every target with one sentence.
 
 test: $(READY) browser binaries  ## Run everything: checks, unit, integration and end-to-end tests (what CI runs).
 	@# Beside the tests that wait for a cluster, types are checked, and one process runs thousands of unit tests:
-	@# handing each of those to a worker and telling of it takes as long as running it. It has a session of its own, for
-	@# Linux deals the processors out by session. First the tests of the cluster are compiled once, which every worker
+	@# every worker would have to find them, be handed each and tell of it. It has a session of its own, for Linux deals
+	@# the processors out by session. First the tests of the cluster are compiled once, which every worker
 	@# would do for itself.
 	@rm -f .pytest_cache/v/cache/lastfailed .pytest_cache/unit/v/cache/lastfailed; \
 	  $(MAKE) check > $(VENV)/check.log 2>&1 & checks=$$!; \
