@@ -13,9 +13,10 @@ READY := $(VENV)/.ready
 BROKEN := $(shell [ -x $(PY) ] || echo broken)
 # Some images tell Python to keep nothing that it compiled: each of hundreds of processes would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
-# Tests wait on a cluster as much as they compute, and an idle one takes a fourteenth of a core: with six workers two
-# cores took about an eighth more for the same tests than with four (one run of each), beside the unit tests.
-WORKERS ?= 4
+# Tests wait on a cluster as much as they compute. Two fast cores were idle for a third of the time with four workers
+# and for a quarter with six, which took 6 min 57 s instead of 9 min 33 s; two half as fast, busy all the time, took
+# an eighth more processor time with six than with four (one run of each).
+WORKERS ?= 6
 # They share those cores with each other's control planes, so each waits longer before it gives up.
 test coverage integration e2e campaigns: export SPOTSHIFT_PATIENCE ?= 3
 PYTEST := $(PY) -m pytest
