@@ -14,8 +14,9 @@ from enum import StrEnum
 from typing import Final
 
 from cluster.objects import Node, Pod
-from descheduler import guards, signs
+from descheduler import guards
 from descheduler.guards import Context
+from descheduler.node_state import NodeState
 from descheduler.proposal import Urgency
 from descheduler.reasons import Code, Reason
 from policy import signals
@@ -75,7 +76,7 @@ def asked(context: Context) -> tuple[Drain, ...]:
     found = [
         Drain(node.node, signal, _since(node.node, context))
         for node in context.state.roster.signed()
-        if node.node is not None and (signal := _signal(node.node, context)) is not None
+        if node.node is not None and (signal := _signal(node, context)) is not None
     ]
     return tuple(sorted(found, key=_place))
 
@@ -125,11 +126,9 @@ def _sources(context: Context) -> frozenset[str]:
     return frozenset(resolved.source_node for resolved in found if resolved is not None)
 
 
-def _signal(node: Node, context: Context) -> Signal | None:
+def _signal(node: NodeState, context: Context) -> Signal | None:
     """The maintenance signal with the nearest deadline."""
-    table = context.settings.signals.all_rows()
-    read = signals.read(signs.of(node), keys=context.keys, now=context.now, table=table)
-    asking = [signal for signal in read if signal.kind is Kind.MAINTENANCE]
+    asking = [signal for signal in node.signals_at(context.now) if signal.kind is Kind.MAINTENANCE]
     return min(asking, key=lambda it: it.deadline or _NEVER, default=None)
 
 

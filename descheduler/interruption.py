@@ -18,7 +18,6 @@ from enum import StrEnum
 from typing import Final
 
 from cluster.objects import Node
-from descheduler import signs
 from descheduler.guards import Context
 from descheduler.node_state import NodeState
 from descheduler.roster import Roster
@@ -153,7 +152,7 @@ def _suspected(roster: Roster, cause: str) -> tuple[NodeState, ...]:
 def _loss(found: NodeState, context: Context) -> Loss | None:
     if found.node is None:
         return None
-    said = [*_announced(found.node, context), *_standing(found.node, context)]
+    said = [*_announced(found, found.node, context), *_standing(found.node, context)]
     if said:
         return min(said, key=lambda it: (it.withdrawable, it.deadline or NEVER, it.cause))
     since = _silent_since(found, context)
@@ -162,9 +161,8 @@ def _loss(found: NodeState, context: Context) -> Loss | None:
     return Loss(found.node, SILENT, since, withdrawable=True)
 
 
-def _announced(node: Node, context: Context) -> Iterator[Loss]:
-    table = context.settings.signals.all_rows()
-    for signal in signals.read(signs.of(node), keys=context.keys, now=context.now, table=table):
+def _announced(found: NodeState, node: Node, context: Context) -> Iterator[Loss]:
+    for signal in found.signals_at(context.now):
         if signal.kind in KINDS:
             # In whole seconds, as it will be written down: a deadline must not move by that.
             since = signal.started or _noted(node, signal.source, context) or context.now.replace(microsecond=0)

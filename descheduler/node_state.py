@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from cluster.objects import Node, Pod
 from descheduler import demand
 from descheduler.demand import Amounts, Demand
 from policy.capacity import CapacityType
+from policy.signals import Signal
 
 Key = tuple[str, str]
 """Namespace and name."""
@@ -48,7 +51,7 @@ class NodeState:
         "open",
         "pods",
         "ready",
-        "signed",
+        "signals",
         "storage",
     )
 
@@ -65,12 +68,21 @@ class NodeState:
         self._level: NodeLoad | None = None
         self.ready = False
         """Whether the kubelet says so."""
-        self.signed = False
-        """Whether it carries any sign of maintenance or interruption; which one depends on the time."""
+        self.signals: tuple[Signal, ...] = ()
+        """Its signs of maintenance and interruption; what each asks depends on the time."""
         self.open = False
         """Whether a pod may be sent there at all: known, Ready, not cordoned, not going, without any sign."""
 
     # ---- reading
+
+    @property
+    def signed(self) -> bool:
+        """Whether it carries any sign."""
+        return bool(self.signals)
+
+    def signals_at(self, now: datetime) -> tuple[Signal, ...]:
+        """What its signs ask at this time."""
+        return tuple(it.at(now) for it in self.signals)
 
     def load(self) -> float:
         """The largest of the shares of cpu, memory and pods, in percent of what the node can give."""
@@ -100,15 +112,15 @@ class NodeState:
 
     # ---- for the one writer
 
-    def describe(self, node: Node | None, capacity: CapacityType, *, signed: bool = False) -> None:
+    def describe(self, node: Node | None, capacity: CapacityType, signals: Sequence[Signal] = ()) -> None:
         """The node object was added, changed or removed."""
         self.allocatable = demand.amounts(node.status.allocatable) if node is not None else {}
         self._shares = self._level = None
         self.node = node
         self.capacity = capacity
         self.ready = node is not None and _says_ready(node)
-        self.signed = signed
-        self.open = self.ready and not signed and node is not None and not _leaving(node)
+        self.signals = tuple(signals)
+        self.open = self.ready and not self.signals and node is not None and not _leaving(node)
 
     def add(self, key: Key, pod: Pod) -> None:
         """The pod runs here now."""

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from cluster.objects import Node
-from descheduler import signs
 from descheduler.guards import Context
-from policy import signals, values
+from policy import values
 from policy.signal_table import Kind
 from policy.signals import Signal
 from telemetry.catalogue import Log
@@ -50,11 +49,10 @@ class Notices:
 
 
 def _signals(context: Context) -> Iterator[tuple[Node, Signal]]:
-    table = context.settings.signals.all_rows()
     for found in context.state.roster.signed():
         if found.node is None:
             continue
-        for signal in signals.read(signs.of(found.node), keys=context.keys, now=context.now, table=table):
+        for signal in found.signals_at(context.now):
             if signal.kind in ASKING:
                 yield found.node, signal
 

@@ -8,7 +8,6 @@ that still carry the marks of a move.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from cluster.objects import (
@@ -39,11 +38,10 @@ from descheduler.roster import Roster
 from descheduler.workload import Controller, Workload
 from policy import capacity, keys, signals
 from policy.settings import Settings
+from policy.signals import Signal
 
 T = TypeVar("T")
 G = TypeVar("G", str, Key)
-_ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""The time decides what a sign means, not whether there is one."""
 
 
 class Pods(Mapping[Key, Pod]):
@@ -256,16 +254,16 @@ class ClusterState:
                 known.node = new
                 return
             kind = capacity.capacity_type(new.metadata.labels, self._labels)
-            known.describe(new, kind, signed=self._signed(new))
+            known.describe(new, kind, self._signals(new))
             self.roster.described(new.metadata.name)
         elif old is not None:
             self._node_state(old.metadata.name).describe(None, capacity.CapacityType.UNKNOWN)
             self.roster.described(old.metadata.name)
             self._forget_node(old.metadata.name)
 
-    def _signed(self, node: Node) -> bool:
-        """Asked once per change of a node and not in every plan: the table has some fifty rows."""
-        return bool(signals.read(signs.of(node), keys=self.keys, now=_ANY_TIME, table=self._rows))
+    def _signals(self, node: Node) -> tuple[Signal, ...]:
+        """Read once per change of a node and not in every plan: the table has some fifty rows."""
+        return signals.standing(signs.of(node), keys=self.keys, table=self._rows)
 
     def _node_state(self, name: str) -> NodeState:
         found = self.nodes.get(name)

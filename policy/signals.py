@@ -1,5 +1,7 @@
 """What the signs on a node ask of us, with the deadline where one is known.   Reads only; decides nothing."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -77,6 +79,13 @@ class Signal:
     notice: timedelta | None = None
     """Time from the start to the loss of the node. Without `started`, count it from when you first saw it."""
     deadline: datetime | None = None
+    lead: timedelta | None = None
+    """How long before the deadline it begins to ask for more than that nothing new is sent to the node."""
+
+    def at(self, now: datetime) -> Signal:
+        """What it asks at this time."""
+        early = self.lead is not None and self.deadline is not None and self.deadline - now > self.lead
+        return replace(self, kind=Kind.AVOID) if early else self
 
     @property
     def withdrawable(self) -> bool:
@@ -92,10 +101,15 @@ class _Sign:
 
 
 def read(node: NodeSigns, *, keys: Keys, now: datetime, table: Sequence[SignalRow] = ROWS) -> tuple[Signal, ...]:
-    """Every signal of the node, our own label first, then in the order of the table."""
+    """Every signal of the node as it is now, our own label first, then in the order of the table."""
+    return tuple(it.at(now) for it in standing(node, keys=keys, table=table))
+
+
+def standing(node: NodeSigns, *, keys: Keys, table: Sequence[SignalRow] = ROWS) -> tuple[Signal, ...]:
+    """The same whatever the time: it holds until the node changes. Ask each what it asks at a time."""
     own = SignalRow(Kind.MAINTENANCE, Place.LABEL, keys.maintenance, "true")
-    ours = tuple(_timed(_signal(own, sign, now), node, keys) for sign in _matching(own, node))
-    return ours + tuple(_signal(row, sign, now) for row in table for sign in _matching(row, node))
+    ours = tuple(_timed(_signal(own, sign), node, keys) for sign in _matching(own, node))
+    return ours + tuple(_signal(row, sign) for row in table for sign in _matching(row, node))
 
 
 def mistakes(node: NodeSigns, *, keys: Keys) -> tuple[Malformed, ...]:
@@ -159,15 +173,14 @@ def _entries(row: SignalRow, metadata: Mapping[str, str]) -> Iterator[_Sign]:
         yield _Sign(row.key, metadata[row.key])
 
 
-def _signal(row: SignalRow, sign: _Sign, now: datetime) -> Signal:
+def _signal(row: SignalRow, sign: _Sign) -> Signal:
     started = _started(row, sign)
-    notice = None if row.notice_seconds is None else timedelta(seconds=row.notice_seconds)
+    notice, lead = _seconds(row.notice_seconds), _seconds(row.lead_seconds)
     deadline = started + notice if started is not None and notice is not None else None
     if row.clock is Clock.VALUE_DEADLINE:
         deadline = instant(sign.value)
     source = "spec.unschedulable" if row.place is Place.UNSCHEDULABLE else f"{row.place} {sign.key}"
-    kind = Kind.AVOID if _too_early(row, deadline, now) else row.kind
-    return Signal(kind=kind, source=source, started=started, notice=notice, deadline=deadline)
+    return Signal(kind=row.kind, source=source, started=started, notice=notice, deadline=deadline, lead=lead)
 
 
 def _started(row: SignalRow, sign: _Sign) -> datetime | None:
@@ -181,7 +194,5 @@ def _started(row: SignalRow, sign: _Sign) -> datetime | None:
             return None
 
 
-def _too_early(row: SignalRow, deadline: datetime | None, now: datetime) -> bool:
-    if row.lead_seconds is None or deadline is None:
-        return False
-    return deadline - now > timedelta(seconds=row.lead_seconds)
+def _seconds(number: int | None) -> timedelta | None:
+    return None if number is None else timedelta(seconds=number)

@@ -13,13 +13,13 @@ from console import ages
 from console.look import Look
 from console.states import State
 from console.views import drains
-from descheduler import report, signs, strategies
+from descheduler import report, strategies
 from descheduler.node_state import NodeState
 from descheduler.state import ClusterState
 from descheduler.strategies import load_balancing, resource_optimization
 from descheduler.tables import Table
 from descheduler.usage import Usage
-from policy import keys, signals
+from policy import keys
 from policy.settings import Settings
 from policy.signal_table import Kind
 from policy.signals import Signal
@@ -60,19 +60,12 @@ def see(look: Look) -> tuple[Seen, ...]:
     for name in sorted(state.nodes):
         node = state.nodes[name]
         if node.node is not None:
-            read = _signals(node, node.node, look)
+            read = node.signals_at(look.now)
             why = hot.get(name, {})
             drain = drains.read(node.node, look.keys)
             states = _states(node, node.node, read, why)
             found.append(Seen(node, node.node, states, read, why, drain, leaving[name], coming[name]))
     return tuple(found)
-
-
-def _signals(node: NodeState, item: Node, look: Look) -> tuple[Signal, ...]:
-    """The state knows which nodes carry any; the table has some fifty rows, and there may be thousands of nodes."""
-    if not node.signed:
-        return ()
-    return signals.read(signs.of(item), keys=look.keys, now=look.now, table=look.settings.signals.all_rows())
 
 
 def too_full(

@@ -7,9 +7,8 @@ from typing import Final
 
 from cluster.objects import Job, OwnerReference, Pod
 from cluster.workload import FailureRule, OnExitCodes
-from descheduler import signs
 from descheduler.guards.case import Case, Context
-from policy import durations, keys, signals, values
+from policy import durations, keys, values
 from policy.signal_table import Kind
 
 KILLED: Final = (143, 137)
@@ -66,11 +65,9 @@ def drain_start(case: Case) -> datetime | None:
 
     A label has no time of its own. The cordon's taint has, because the node controller writes it.
     """
-    node = case.node.node if case.node is not None else None
-    if node is None:
+    if case.node is None or case.node.node is None:
         return None
-    table = case.context.settings.signals.all_rows()
-    found = signals.read(signs.of(node), keys=case.context.keys, now=case.context.now, table=table)
+    node, found = case.node.node, case.node.signals_at(case.context.now)
     said = [it.started for it in found if it.kind is Kind.MAINTENANCE and it.started is not None]
     added = {it.key: values.plausible(it.time_added) for it in node.spec.taints}
     return min(said, default=None) or added.get(case.context.keys.draining) or added.get(keys.UNSCHEDULABLE_TAINT)

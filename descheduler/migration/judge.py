@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from cluster.objects import Node, Pod, PodMigration
-from descheduler import grace, guards, interruption, memory, moving, scaling, signs
+from cluster.objects import Pod, PodMigration
+from descheduler import grace, guards, interruption, memory, moving, scaling
 from descheduler.fit import Fitter
 from descheduler.guards import Context
 from descheduler.guards.case import Case
@@ -18,13 +18,13 @@ from descheduler.interruption import Loss
 from descheduler.ledger import Ledger
 from descheduler.migration import approach, modes, permits, recreate, replacement, surge, world
 from descheduler.migration.world import Viewpoint, World
-from descheduler.node_state import Key
+from descheduler.node_state import Key, NodeState
 from descheduler.picture import Picture
 from descheduler.proposal import Mode, Proposal, Urgency
 from descheduler.reasons import Code, Reason
 from descheduler.search import Search
 from descheduler.state import ClusterState
-from policy import keys, signals
+from policy import keys
 from policy import settings as policy_settings
 from policy.settings import Settings
 from policy.signal_table import Kind
@@ -125,16 +125,14 @@ class Judge:
         match urgency_of(migration):
             case Urgency.INTERRUPTION if node.name not in self._lost:
                 return f"node {node.name} is no longer about to be lost"
-            case Urgency.MAINTENANCE if not _asks_to_be_left(node.node, context):
+            case Urgency.MAINTENANCE if not _asks_to_be_left(node, context):
                 return f"node {node.name} no longer asks to be left"
             case _:
                 return ""
 
 
-def _asks_to_be_left(node: Node, context: Context) -> bool:
-    table = context.settings.signals.all_rows()
-    read = signals.read(signs.of(node), keys=context.keys, now=context.now, table=table)
-    return any(signal.kind is Kind.MAINTENANCE for signal in read)
+def _asks_to_be_left(node: NodeState, context: Context) -> bool:
+    return any(signal.kind is Kind.MAINTENANCE for signal in node.signals_at(context.now))
 
 
 def _leave_by(source: Pod | None, loss: Loss | None, settings: Settings) -> datetime | None:

@@ -52,6 +52,14 @@ def test_the_nearest_deadline_comes_first() -> None:
     assert [(it.pod.node_name, it.deadline) for it in found] == [("c", soon), ("b", late), ("a", None)]
 
 
+def test_a_sign_may_begin_to_ask_by_the_time_alone() -> None:
+    """Nothing on the node changes, and its host is maintained within a day."""
+    labels = {"cloud.google.com/scheduled-maintenance-time": str(int((NOW + timedelta(hours=25)).timestamp()))}
+    state = build.state(build.node("a", labels=labels), *deployment("x", ["a", "a"]))
+    asked = [list(node_maintenance.propose(state, Args(), NOW + timedelta(hours=hours))) for hours in (0, 2, 0)]
+    assert [len(it) for it in asked] == [0, 2, 0]
+
+
 SINCE = f"{PREFIX}maintenance-since"
 DISABLED = {f"{PREFIX}rescheduling": "disabled"}
 
