@@ -61,7 +61,7 @@ _add_resolver("null", r"(null|~)", "n~")
 _add_resolver("null", r"", "")
 _add_resolver("bool", r"(true|false)", "tf")
 _add_resolver("int", r"[-+]?[0-9]{1,18}", "-+0123456789")
-_add_resolver("float", r"[-+]?([0-9]{1,18}\.[0-9]{0,18}|\.[0-9]{1,18})([eE][-+]?[0-9]{1,3})?", "-+0123456789.")
+_add_resolver("float", r"[-+]?([0-9]{1,18}\.[0-9]{0,24}|\.[0-9]{1,24})([eE][-+]?[0-9]{1,3})?", "-+0123456789.")
 
 
 def read(text: str) -> tuple[Plain, tuple[Mistake, ...]]:

@@ -85,7 +85,8 @@ def test_two_that_see_each_other_late_are_near(wanted: Mix, pods: int, rng: rand
             own[who] = (own[who][0] + is_spot, own[who][1] + (not is_spot))
             spot += is_spot
         left, batch = left - size, batch * 2
-    assert abs(spot - wanted.spot(pods)) <= max(3, pods // 10)
+    both_fill_the_minimum = 2 if wanted.min_on_demand else 0  # and both make up for it in the next batch
+    assert abs(spot - wanted.spot(pods)) <= max(3, pods // 10) + both_fill_the_minimum
 
 
 def intent(spot: Spot = Spot.PREFER, share: int | None = None, least: int | None = None) -> Intent:
