@@ -16,7 +16,7 @@ from pathlib import Path
 
 import urllib3
 
-from cluster import plain_login
+from cluster import plain_login, tokens
 from cluster.client_certificate import ClientCertificate
 from cluster.login import Login, LoginError
 from cluster.tokens import Anonymous, Credentials, FileToken, expiry_sentence
@@ -75,12 +75,22 @@ class InCluster:
 
 
 def as_kubectl(environ: Mapping[str, str], home: Path, *, kubeconfig: Path | None, context: str | None) -> Connection:
-    """Log in as kubectl does: the flag, KUBECONFIG, the cluster around a pod, the file in the home folder."""
+    """Log in as kubectl does: the flag, KUBECONFIG, the file in the home folder, and with none of them the cluster
+    around a pod. That one has no contexts, so who names one means a file.
+    """
     around = InCluster.from_environ(environ)
     found = [kubeconfig] if kubeconfig else [Path(part) for part in environ.get("KUBECONFIG", "").split(":") if part]
-    if not found and around is None:
-        found = [home / ".kube" / "config"]
+    at_home = home / ".kube" / "config"
+    if not found and (context or around is None or _says_something(at_home)):
+        found = [at_home]
     return connect(found or None, context, around)
+
+
+def _says_something(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0
+    except OSError:
+        return False
 
 
 def connect(
@@ -123,7 +133,9 @@ def _from_kubeconfig(paths: Sequence[Path], context: str | None, clock: Callable
         except (OSError, ValueError) as exc:
             raise LoginError(f"{login.told}: {exc}") from exc
     else:
-        connection.credentials = _KubeconfigUser(login, connection, again=lambda: _read(paths, context), clock=clock)
+        user = _KubeconfigUser(login, connection, again=lambda: _read(paths, context), clock=clock)
+        user.authorization()  # what no header can carry is told before anything is asked
+        connection.credentials = user
     return connection
 
 
@@ -152,7 +164,11 @@ class _KubeconfigUser:
     def authorization(self) -> str | None:
         """The header; an exec plugin runs again when what it gave is about to expire."""
         with self._lock:
-            self._last = self._login.header()
+            header = self._login.header()
+            if header is None or tokens.HEADER.fullmatch(header):
+                self._last = header
+            elif self._last is None:
+                raise LoginError(f"the token of {self._login.told} holds a line break or a sign no header can carry")
             return self._last
 
     def reload(self) -> bool:

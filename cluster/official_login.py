@@ -57,10 +57,11 @@ def from_kubeconfig(paths: Sequence[Path], context: str | None) -> Login:
 
 
 def _login(configuration: Configuration, told: str, token_file: Path | None = None, namespace: str = "") -> Login:
+    configuration.host = _with_scheme(configuration)
     return Login(
         configuration.host,
         told,
-        lambda: _pool(configuration),
+        lambda: _pool(configuration, told),
         lambda: configuration.get_api_key_with_prefix("BearerToken"),
         token_file,
         namespace,
@@ -82,8 +83,28 @@ def _user(config: Any, context: Mapping[str, Any]) -> tuple[Mapping[str, Any], P
     return node.value.get("user") or {}, Path(node.path).absolute().parent
 
 
-def _pool(configuration: Configuration) -> urllib3.PoolManager:
+def _with_scheme(configuration: Configuration) -> str:
+    """The server, which may stand there without: then it is HTTPS if anything is said about certificates."""
+    server: str = configuration.host
+    if "://" in server:
+        return server
+    secured = configuration.ssl_ca_cert or configuration.cert_file or not configuration.verify_ssl
+    return f"{'https' if secured else 'http'}://{server}"
+
+
+def _pool(configuration: Configuration, told: str) -> urllib3.PoolManager:
     configuration.retries = False
     configuration.keep_alive = True
     configuration.connection_pool_maxsize = POOL_SIZE
-    return RESTClientObject(configuration).pool_manager
+    if not configuration.verify_ssl:  # they have said so; a line for each request would tell nobody anything
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+    proxy = str(configuration.proxy or "")
+    refused = LoginError(
+        f"cannot use the proxy {proxy.rpartition('@')[2]!r} for {told}: use http://HOST:PORT or https://HOST:PORT"
+    )
+    if proxy.startswith("socks"):  # needs a package that nothing else here does
+        raise refused
+    try:
+        return RESTClientObject(configuration).pool_manager
+    except (urllib3.exceptions.HTTPError, ValueError) as exc:
+        raise refused from exc

@@ -67,7 +67,7 @@ def from_kubeconfig(paths: Sequence[Path], context: str | None) -> Login | None:
         authority = base64.b64decode(cluster.certificate_authority_data, validate=True).decode("ascii")
         folder = path.absolute().parent
         file = str(folder / cluster.certificate_authority) if cluster.certificate_authority else None
-        if not (user.token or user.tokenFile) or (file and not Path(file).is_file()):
+        if "://" not in cluster.server or not (user.token or user.tokenFile) or (file and not Path(file).is_file()):
             return None
     except (OSError, ValueError, LookupError, yaml.YAMLError):
         return None

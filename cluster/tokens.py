@@ -20,6 +20,8 @@ import msgspec
 
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 """What a header can carry; an error about anything else would quote it."""
+HEADER = re.compile(r"[\x20-\x7e]+")
+"""The same with what stands before it."""
 
 
 class Credentials(Protocol):

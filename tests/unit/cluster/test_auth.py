@@ -283,3 +283,79 @@ def test_the_pool_neither_retries_nor_forgets_dead_peers(tmp_path: Path) -> None
     assert options["retries"].total is False
     assert options["maxsize"] == login.POOL_SIZE
     assert len(options["socket_options"]) > len(urllib3.connection.HTTPConnection.default_socket_options)
+
+
+INSIDE = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+
+
+@pytest.mark.parametrize("context", [None, "main"])
+def test_the_file_at_home_comes_before_the_cluster_around_a_pod(tmp_path: Path, context: str | None) -> None:
+    """As for kubectl: a job in one cluster that works on another."""
+    kubeconfig(tmp_path / ".kube" / "config", "https://prod:6443", {"token": "abc"})
+    found = auth.as_kubectl(INSIDE, tmp_path, kubeconfig=None, context=context)
+    assert found.server == "https://prod:6443"
+
+
+def test_a_context_is_never_passed_over(tmp_path: Path) -> None:
+    with pytest.raises(auth.LoginError, match="there is no kubeconfig at"):
+        auth.as_kubectl(INSIDE, tmp_path, kubeconfig=None, context="prod")
+    kubeconfig(tmp_path / ".kube" / "config", "https://prod:6443", {"token": "abc"})
+    with pytest.raises(auth.LoginError, match="nowhere"):
+        auth.as_kubectl(INSIDE, tmp_path, kubeconfig=None, context="nowhere")
+
+
+@pytest.mark.parametrize("content", [None, ""])
+def test_without_any_file_it_is_the_cluster_around_a_pod(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None
+) -> None:
+    around = account(tmp_path)
+    monkeypatch.setattr(auth.InCluster, "from_environ", lambda _: around)
+    if content is not None:
+        (tmp_path / ".kube").mkdir()
+        (tmp_path / ".kube" / "config").write_text(content)
+    assert auth.as_kubectl(INSIDE, tmp_path, kubeconfig=None, context=None).server == "https://[fd00::1]:443"
+
+
+@pytest.mark.parametrize("token", ["SECRET\n", "SECRET\nX-Remote-User: admin", "SECRET\u20ac"])
+@pytest.mark.parametrize("more", [{}, {"username": ""}], ids=["plain", "official"])
+def test_a_token_that_no_header_can_carry_is_told_and_not_shown(
+    tmp_path: Path, token: str, more: dict[str, str]
+) -> None:
+    path = kubeconfig(tmp_path / "config", "https://127.0.0.1:1", {"token": token, **more})
+    with pytest.raises(auth.LoginError, match=r"the token of user 'main-user' of .* no header can carry") as caught:
+        auth.connect(path)
+    assert "SECRET" not in str(caught.value)
+
+
+def test_a_token_that_got_worse_is_not_used(api: FakeApi, tmp_path: Path) -> None:
+    """The last good one may still do."""
+    path = kubeconfig(tmp_path / "config", api.url, {"token": "first"})
+    connection = auth.connect(path)
+    kubeconfig(path, api.url, {"token": "se\ncond"})
+    assert connection.credentials.authorization() == "Bearer first"
+    connection.credentials.reload()
+    assert connection.credentials.authorization() == "Bearer first"
+
+
+@pytest.mark.parametrize("proxy", ["socks5://u:pw@localhost:1080", "localhost:1080", "foo"])
+def test_a_proxy_that_cannot_be_used_is_told(tmp_path: Path, proxy: str) -> None:
+    path = kubeconfig(tmp_path / "config", "https://127.0.0.1:1", {"token": "abc"})
+    document = json.loads(path.read_text())
+    document["clusters"][0]["cluster"]["proxy-url"] = proxy
+    path.write_text(json.dumps(document))
+    with pytest.raises(auth.LoginError, match=r"cannot use the proxy '[^@]*' for user .*: use http://HOST:PORT"):
+        auth.connect(path)
+
+
+@pytest.mark.parametrize(
+    ("more", "server"),
+    [({}, "http://host:1"), ({"insecure-skip-tls-verify": True}, "https://host:1")],
+    ids=["nothing about TLS", "insecure"],
+)
+def test_a_server_without_a_scheme(tmp_path: Path, more: dict[str, bool], server: str) -> None:
+    """As for client-go."""
+    path = kubeconfig(tmp_path / "config", "host:1", {"token": "abc"})
+    document = json.loads(path.read_text())
+    document["clusters"][0]["cluster"] |= more
+    path.write_text(json.dumps(document))
+    assert auth.connect(path).server == server
