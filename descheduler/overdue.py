@@ -38,6 +38,8 @@ def only_a_budget(left: Left, context: Context, told: Refusals) -> bool:
         if migration is None or world.source_of(migration, context.state) is not left.pod:
             return False
         return bool(held(migration))
+    if left.pod.metadata.controller is None:
+        return False  # nothing would come in its place
     codes = {reason.code for reason in told.get(left.pod.metadata.key, ())}
     return left.standing is Standing.FREE and bool(codes) and codes <= BUDGETS
 

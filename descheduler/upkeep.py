@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from cluster import errors
-from cluster.resources import NODES, PODS
+from cluster.resources import NODES, PDBS, PODS
 from descheduler import interruption, leaving, maintenance, marks, writes
 from descheduler.guards import Context
 from descheduler.leaving import Departure
@@ -250,5 +250,8 @@ def _looks(decided: Decided, context: Context) -> Iterator[datetime]:
 
 
 def _is_urgent(request: Request) -> bool:
-    """A cordon, its end and budgets do not wait for the pause between two words about progress."""
-    return request.resource is not NODES or "spec" in request.body
+    """A cordon, its end and budgets do not wait for the pause between two words about progress. A budget that is
+    corrected does: somebody else may set it back each time.
+    """
+    corrects = request.resource is PDBS and request.verb is Verb.PATCH
+    return not (corrects and "spec" in request.body) and (request.resource is not NODES or "spec" in request.body)

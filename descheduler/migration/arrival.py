@@ -57,9 +57,9 @@ def _ran_out(copy: Pod, now: datetime) -> Write:
 
 
 def settle(migration: PodMigration, world: World, now: datetime) -> Action:
-    """It is; have it say where it came from."""
-    found = world.replacement
-    if found is not None:
+    """It is; have it say where it came from, if nobody refuses that again and again: the move has succeeded."""
+    found, tries = world.replacement, int((migration.status.intent or {}).get("tries", 0))
+    if found is not None and tries <= world.settings.migrations.max_retries:
         missing = marking.missing(found, marking.of_replacement(migration, world, MigrationStatus.COMPLETED))
         if missing is not None:
             return missing

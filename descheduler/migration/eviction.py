@@ -51,7 +51,7 @@ def when_time_is_up(migration: PodMigration, world: World, now: datetime) -> Act
     if missing is not None:
         return missing
     retry = time_of(intent.get("retryAt"))
-    if retry is not None and retry > now and not world.budget_free:
+    if retry is not None and retry > now and not (intent.get("blocked") and world.budget_free):
         return Wait(retry, migration.status.message)
     return attempt(migration, source, world, now)
 

@@ -37,6 +37,8 @@ from policy.values import MigrationStatus
 FINALIZER: Final = keys.FINALIZER
 ENDED: Final = frozenset({"Completed", "Failed", "Cancelled"})
 PAST_EVICTION: Final = frozenset({"AwaitReplacement", "Settle"})
+ANSWERED: Final = ("retryAt", "blocked", "eviction", "tries")
+"""What the intent notes of an eviction that was refused."""
 OTHER_VERSION_PAUSE: Final = timedelta(minutes=1)
 """Between two looks at a move that a newer version has begun: it alone knows what it has changed."""
 
@@ -92,22 +94,28 @@ def failed(migration: PodMigration, world: World, failure: Failure, now: datetim
     """An action did not succeed: try again a little later, or give up.
 
     A budget that allows nothing right now is no fault of the move: where somebody is waiting for the node it is
-    asked again and again, and otherwise the move ends without counting against the workload.
+    asked again and again, and otherwise the move ends without counting against the workload. The eviction of a pod
+    that is being doubled is an attempt to have it stop in order: refused, it costs the pod that will survive nothing.
     """
     settings = world.settings.migrations
     if failure.several and not world.crowded:
         # A user's own budget came beside ours, which goes at once or is gone by now: not two budgets for good.
         failure = replace(failure, final=False, counts=False)
     attempts = migration.status.attempts + (1 if failure.counts else 0)
-    over = failure.final or attempts > settings.max_retries
+    over = failure.final or attempts > settings.max_retries or _is_out_of_time(migration, world, now)
     patient = failure.blocked and world.urgency is not Urgency.VOLUNTARY and not failure.final
     if surge.under_way(migration):
-        if failure.final or (over and not patient and not surge.is_going_back(migration)):
+        gives_up = failure.final or (over and not patient and not surge.is_going_back(migration))
+        if gives_up and not failure.eviction:
             return surge_turn.given_up(migration, world, Ending("Failed", failure.why), now)
     elif over and not patient and migration.status.step not in {recreate.REMOVE, *PAST_EVICTION}:
         return _give_up(migration, world, failure, now)
-    pause = max(settings.retry_backoff * 2 ** min(attempts, LONGEST_PAUSE), failure.retry_after)
-    intent = {**(migration.status.intent or {}), "retryAt": text_of(now + pause), "blocked": failure.blocked}
+    known = migration.status.intent or {}
+    tries = int(known.get("tries", 0)) + 1
+    longest = HURRIED_PAUSE if _hurries(world) and not failure.counts else LONGEST_PAUSE
+    pause = max(settings.retry_backoff * 2 ** min(max(attempts, tries - 1), longest), failure.retry_after)
+    intent = {**known, "retryAt": text_of(now + pause), "blocked": failure.blocked, "tries": tries}
+    intent["eviction"] = failure.eviction
     if failure.taken:
         intent["copy"] = recreate.other_name(migration, world, now)
     return Write({"attempts": attempts, "message": failure.why[:MESSAGE], "intent": intent})
@@ -132,6 +140,8 @@ class Failure:
     """More than one disruption budget selected the pod."""
     taken: bool = False
     """Another pod has the name that a copy should get."""
+    eviction: bool = False
+    """It was an eviction that failed."""
     retry_after: timedelta = timedelta()
 
 
@@ -141,6 +151,8 @@ CROWDED: Final = Failure(
 """No turn ever comes at several budgets; whoever plans may double the pod, or say why it stays."""
 LONGEST_PAUSE: Final = 5
 """Doublings of the pause between two attempts: half a minute with the default settings."""
+HURRIED_PAUSE: Final = 2
+"""The same where a node is being lost and the API only asks to come back: four seconds."""
 
 
 # ---- before the eviction
@@ -193,7 +205,7 @@ def _give_up(migration: PodMigration, world: World, failure: Failure, now: datet
     """Marks go first here too, and until they are gone the status must say that it is over: whoever looks at it in
     between would mark the pod again and go on.
     """
-    phase = "Cancelled" if failure.blocked else "Failed"
+    phase = "Cancelled" if failure.blocked or not failure.counts else "Failed"
     if recreate.has_copy(migration):
         return recreate.back(migration, world, Ending(phase, failure.why))
     if marking.unmark(migration, world) is None:
@@ -283,7 +295,7 @@ def _evict(migration: PodMigration, world: World, now: datetime) -> Action:
     source = world.source
     if source is None or source.metadata.deletion_timestamp is not None:
         intent = {**(migration.status.intent or {}), "action": "AwaitReplacement", "evictedAt": text_of(now)}
-        for answered in ("retryAt", "blocked"):
+        for answered in ANSWERED:
             intent.pop(answered, None)
         return Write({"step": "AwaitReplacement", "holder": world.holder, "intent": intent})
     missing = marking.missing(source, marking.of_source(migration, world, MigrationStatus.IN_PROGRESS))
@@ -347,7 +359,8 @@ def _clear(migration: PodMigration, world: World) -> Action:
 
 def _release(world: World) -> Action:
     workload = world.workload
-    if workload is not None and world.keys.moving in workload.labels and not world.others_moving:
+    marked = workload is not None and workload.kind in marking.MARKED and world.keys.moving in workload.labels
+    if workload is not None and marked and not world.others_moving:
         return MarkWorkload(workload.kind, workload.name, workload.uid, None)
     return Release()
 
@@ -361,6 +374,13 @@ def _hurries(world: World) -> bool:
 
 def _retry_at(migration: PodMigration) -> datetime | None:
     return time_of((migration.status.intent or {}).get("retryAt"))
+
+
+def _is_out_of_time(migration: PodMigration, world: World, now: datetime) -> bool:
+    """Nobody waits for the node, and the API has not accepted the eviction for so long, whatever it says."""
+    if world.urgency is not Urgency.VOLUNTARY or migration.status.step != "Evict":
+        return False
+    return (migration.status.started_at or now) + world.settings.migrations.ready_timeout <= now
 
 
 def _blocked(migration: PodMigration) -> bool:

@@ -213,6 +213,7 @@ class Migrator:
             return
         if takes_marks_off(report.action):
             self._rest[report.key] = now + max(SLOW_DOWN, failure.retry_after)
+        failure = replace(failure, eviction=isinstance(report.action, Evict))
         told = machine.failed(latest, self._judge(latest, state, now), failure, now)
         self._start(report.key, latest, told, state)
 

@@ -58,7 +58,7 @@ def choose(case: Case, question: Question) -> Mode | tuple[Reason, ...]:
     """The mode, or every reason why there is none that is safe."""
     found = case.workload
     if case.pod.metadata.controller is None or found is None:
-        return _alone(question)
+        return _alone(case, question)
     if question.asked:
         return _asked(case, found, question)
     if question.urgency is Urgency.INTERRUPTION:
@@ -79,12 +79,18 @@ def _asked(case: Case, found: Workload, question: Question) -> Mode | tuple[Reas
     return Mode.EVICT
 
 
-def _alone(question: Question) -> Mode | tuple[Reason, ...]:
+def _alone(case: Case, question: Question) -> Mode | tuple[Reason, ...]:
     if question.asked in {Mode.EVICT, Mode.SURGE}:
         return (
             Reason(Code.MODE_UNSUITED, "nothing would replace it; a pod without a controller can only be copied"),
         )
-    return question.budget or Mode.RECREATE
+    return Mode.RECREATE if _frees_its_budget(case) else question.budget or Mode.RECREATE
+
+
+def _frees_its_budget(case: Case) -> bool:
+    """Whether a copy that serves makes up for the loss of the pod: it counts in the same budget."""
+    budgets = case.context.state.budgets_of(case.pod)
+    return len(budgets) == 1 and all(0 < it.status.desired_healthy <= it.status.current_healthy for it in budgets)
 
 
 def _forced(case: Case, found: Workload, question: Question) -> Mode | tuple[Reason, ...]:

@@ -1,7 +1,7 @@
 """Whose number of replicas it is, read from the managed fields of a fresh object.   Pure.
 
-Whoever sets another number becomes its owner; whoever sets the same number again does not. So a number is ours as
-long as it is the one we wrote and our manager owns it.
+Whoever sets another number becomes its owner; whoever sets the same number again does not, unless by server-side
+apply: that makes it an owner beside us. So a number is ours as long as it is the one we wrote and nobody owns it too.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def is_called_off(seen: Mapping[str, Any], action: Scale) -> bool:
 
 
 def owns(seen: Mapping[str, Any], manager: str) -> bool:
-    """Whether this manager wrote the number last."""
-    return any(it.get("manager") == manager for it in _writers(seen))
+    """Whether this manager wrote the number last, and nobody has claimed it since."""
+    return {it.get("manager") for it in _writers(seen)} == {manager}
 
 
 def writer(seen: Mapping[str, Any]) -> str:

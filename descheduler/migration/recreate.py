@@ -20,7 +20,7 @@ from descheduler.migration import marking
 from descheduler.migration.actions import Action, CreateCopy, RemoveCopy, SeekCopy, Wait, Write
 from descheduler.migration.endings import Ending, text_of
 from descheduler.migration.world import World
-from descheduler.proposal import Mode
+from descheduler.proposal import Mode, Urgency
 from descheduler.scaling import mode_of
 from policy.values import MigrationStatus
 
@@ -60,10 +60,19 @@ class Turn:
         since = datetime.fromisoformat(str(self.intent["at"]))
         return since + self.world.settings.migrations.ready_timeout
 
-    def write(self, step: str, **status: Any) -> Write:
-        """Go on to a step."""
+    @property
+    def is_outlived(self) -> bool:
+        """Whether the node that is being lost took the original, and the copy is all that is left of it."""
+        return (
+            self.source is None and self.world.urgency is Urgency.INTERRUPTION and self.world.replacement is not None
+        )
+
+    def write(self, step: str, *, replacement: Mapping[str, str] | None = None, **more: str) -> Write:
+        """Go on to a step, with something noted."""
         intent = {key: value for key, value in self.intent.items() if key != "retryAt"}
-        return Write({"step": step, "holder": self.world.holder, "intent": {**intent, "action": step}, **status})
+        claimed = {"replacement": replacement} if replacement is not None else {}
+        noted = {**intent, "action": step, **more}
+        return Write({"step": step, "holder": self.world.holder, "intent": noted, **claimed})
 
     def ready(self, copy: Pod) -> Write:
         """The copy serves; go on to the eviction. People are told once, however often it is waited for."""
@@ -160,10 +169,10 @@ def not_serving(migration: PodMigration, world: World, now: datetime) -> Write |
 
 def _create(turn: Turn) -> Action:
     source, found = turn.source, turn.world.replacement
-    if turn.called_off or source is None:
+    if (turn.called_off or source is None) and not turn.is_outlived:
         return turn.back("Cancelled", turn.called_off or "the pod went away before it was copied")
-    if found is not None:
-        return turn.write(READY, replacement=_claimed(found))
+    if source is None or found is not None:
+        return turn.write(READY, replacement=_claimed(found) if found is not None else None)
     marks = marking.of_source(turn.migration, turn.world, MigrationStatus.IN_PROGRESS)
     # Without its mark on the original nobody makes a copy: that is how a move is called off for everybody.
     return (
@@ -175,13 +184,18 @@ def _create(turn: Turn) -> Action:
 
 def _ready(turn: Turn) -> Action:
     """A pod that somebody deletes is not wanted any more, and neither is its copy."""
-    found, claimed = turn.world.replacement, turn.migration.status.replacement
+    found = turn.world.replacement
+    if turn.is_outlived:
+        return turn.write("AwaitReplacement", evictedAt=text_of(turn.now))
     if turn.called_off or turn.source is None:
         return turn.back("Cancelled", turn.called_off or "the pod went away before its copy was Ready")
     if found is None:
         return turn.back("Failed", "the copy was deleted before it was Ready")
-    if found.terminal:
-        return turn.back("Failed", ended(found))
+    return turn.back("Failed", ended(found)) if found.terminal else _until_it_serves(turn, found)
+
+
+def _until_it_serves(turn: Turn, found: Pod) -> Action:
+    claimed = turn.migration.status.replacement
     if claimed is None or claimed.node != found.node_name:
         return Write({"replacement": _claimed(found)})
     if found.ready:

@@ -73,7 +73,7 @@ def step(migration: PodMigration, world: World, called_off: str, now: datetime) 
         return Ending("Cancelled", "the workload was deleted")
     turn = Turn(migration, world, world.scale, called_off, now)
     retry = time_of(turn.intent.get("retryAt"))
-    # An eviction that its budget refused keeps nothing else from going on.
-    if retry is not None and retry > now and not turn.intent.get("blocked"):
+    # An eviction that was refused keeps nothing else from going on.
+    if retry is not None and retry > now and not (turn.intent.get("blocked") or turn.intent.get("eviction")):
         return Wait(retry, migration.status.message)
     return _STEPS[migration.status.step](turn)

@@ -221,13 +221,24 @@ def _correction(wanted: Wanted, known: PodDisruptionBudget, settings: Settings) 
     if {it.uid for it in meta.owner_references} != {it.metadata.uid for it in wanted.migrations}:
         body["metadata"] = {"ownerReferences": _owners(wanted)}
     if (spec.selector, spec.max_unavailable) != (wanted.selector, settings.migrations.temporary_pdb.max_unavailable):
-        body["spec"] = _spec(wanted, settings)
+        body["spec"] = {**_spec(wanted, settings), "selector": _instead_of(spec.selector, wanted.selector)}
+        body["spec"]["minAvailable"] = None
     if body:
         tied = {"uid": meta.uid, "resourceVersion": meta.resource_version}
         body["metadata"] = {**tied, **body.get("metadata", {})}
         yield Request(
             verb=Verb.PATCH, resource=PDBS, name=meta.name, namespace=meta.namespace, body=body, uid=meta.uid
         )
+
+
+def _instead_of(known: LabelSelector | None, wanted: LabelSelector) -> Mapping[str, Any]:
+    """As a merge patch has it: what it does not name stays, so every label that is to go is named."""
+    labels = dict.fromkeys(known.match_labels if known is not None else ())
+    made = msgspec.to_builtins(wanted)
+    return {
+        "matchLabels": {**labels, **wanted.match_labels} or None,
+        "matchExpressions": made.get("matchExpressions") or None,
+    }
 
 
 def _deletion(budget: PodDisruptionBudget) -> Request:

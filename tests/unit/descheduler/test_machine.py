@@ -322,3 +322,80 @@ def test_a_replacement_that_is_deleted_is_replaced_in_its_turn() -> None:
     assert ended.status.phase == "Completed"
     assert ended.status.replacement is not None
     assert ended.status.replacement.name == "web-third"
+
+
+def refused(made: Cluster, failure: machine.Failure, **more: Any) -> None:
+    """The eviction that is asked for next."""
+    for _ in range(60):
+        if isinstance(action := made.decide(**more), Evict):
+            return refuse(made, failure, **more)
+        made.carry_out(action)
+    raise AssertionError(action)
+
+
+def refuse(made: Cluster, failure: machine.Failure, *, urgency: Urgency = Urgency.VOLUNTARY) -> None:
+    """What is asked for now."""
+    found = made.migration()
+    assert found is not None
+    by = world.Viewpoint(KEYS, Settings(), "one", made.now)
+    seen = world.look(found, made.state, by, urgency=urgency)
+    made.carry_out(machine.failed(found, seen, failure, made.now))
+
+
+BUSY = machine.Failure("500 failed calling webhook", counts=False, eviction=True)
+
+
+@pytest.mark.parametrize(
+    ("urgency", "pauses"),
+    [(Urgency.MAINTENANCE, [1, 2, 4, 8, 16, 32, 32]), (Urgency.INTERRUPTION, [1, 2, 4, 4, 4, 4, 4])],
+)
+def test_who_says_come_back_is_asked_less_and_less_often(urgency: Urgency, pauses: list[int]) -> None:
+    made, times = cluster(), []
+    for _ in range(len(pauses) + 1):
+        refused(made, BUSY, urgency=urgency)
+        times.append(made.now)
+    assert [round((b - a).total_seconds()) for a, b in itertools.pairwise(times)] == pauses
+    found = made.migration()
+    assert found is not None
+    assert (found.status.phase, found.status.attempts) == ("InProgress", 0)
+    assert run(made, urgency=urgency).status.phase == "Completed"
+
+
+def test_a_move_that_nobody_waits_for_does_not_ask_for_ever() -> None:
+    made = cluster()
+    while not isinstance(action := made.decide(), Done):
+        assert made.now - START < timedelta(minutes=6)
+        refuse(made, BUSY) if isinstance(action, Evict) else made.carry_out(action)
+    ended = made.migration()
+    assert ended is not None
+    assert (ended.status.phase, ended.status.message) == ("Cancelled", BUSY.why)
+    assert marks(made) == []
+
+
+def test_marks_that_are_refused_do_not_keep_a_move_that_has_succeeded_open() -> None:
+    made = cluster()
+    while not (isinstance(action := made.decide(), MarkPod) and step(made) == "Settle"):
+        made.carry_out(action)
+    for _ in range(Settings().migrations.max_retries + 1):
+        refuse(made, machine.Failure("403 a policy says no"))
+        while isinstance(action := made.decide(), Wait):
+            made.carry_out(action)
+    assert isinstance(action, Write)
+    assert action.status["phase"] == "Completed"
+
+
+def step(made: Cluster) -> str:
+    found = made.migration()
+    return found.status.step if found is not None else ""
+
+
+@pytest.mark.parametrize("kind", ["Job", "DaemonSet"])
+def test_the_label_on_a_workload_that_we_never_mark_is_left_alone(kind: str) -> None:
+    """It may have come with metadata that somebody copied."""
+    labels = {KEYS.moving: "migration-1-x"}
+    meta = {"finalizers": [machine.FINALIZER]}
+    resolved = {"workload": {"kind": kind, "name": "work", "uid": "uid-default-work", "apiVersion": "batch/v1"}}
+    status = {"phase": "Completed", "step": "Settle", "resolved": resolved}
+    move = build.thing("PodMigration", "m", metadata=meta, spec={"podRef": {"name": "p"}}, status=status)
+    made = Cluster(build.state(build.node("a"), build.thing(kind, "work", metadata={"labels": labels}), move))
+    assert isinstance(made.decide(), Release)

@@ -89,6 +89,30 @@ def test_the_table(row: tuple[list[Any], Any, Any, Any, Any]) -> None:
     assert asked(objects, urgency=Urgency.INTERRUPTION) == interruption
 
 
+ALONE = build.pod("x", on="a", labels={"app": "x"})
+
+
+@pytest.mark.parametrize("urgency", list(Urgency))
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param({"desiredHealthy": 1, "currentHealthy": 1}, Mode.RECREATE, id="one more is one too many"),
+        pytest.param({"desiredHealthy": 2, "currentHealthy": 1}, BLOCKED, id="it is short of pods"),
+        pytest.param({"desiredHealthy": 0, "currentHealthy": 0}, BLOCKED, id="its controller cannot count it"),
+    ],
+)
+def test_a_copy_frees_the_budget_of_its_original(urgency: Urgency, status: dict[str, int], expected: Any) -> None:
+    """The usual budget of a pod that is alone is `minAvailable: 1`, and it never allows anything."""
+    budget = build.budget("pdb", allowed=0, labels={"app": "x"}, status=status)
+    assert asked([ALONE, budget], urgency=urgency) == expected
+
+
+def test_of_two_budgets_no_copy_frees_any() -> None:
+    counted = {"desiredHealthy": 1, "currentHealthy": 1}
+    both = [build.budget(name, allowed=0, labels={"app": "x"}, status=counted) for name in ("one", "two")]
+    assert asked([ALONE, *both], urgency=Urgency.INTERRUPTION) == [Code.PDB_MULTIPLE]
+
+
 def test_our_own_budget_is_waited_for() -> None:
     """Doubling a workload because another move of it is under way would only add a replica for nothing."""
     mark = {"labels": {"app.kubernetes.io/managed-by": "spotshift"}, "generation": 1}

@@ -7,8 +7,10 @@ import msgspec
 import pytest
 
 from cluster.migration import Replacement, Resolved
-from descheduler import leaving
+from descheduler import leaving, overdue
+from descheduler.drain import Left, Standing
 from descheduler.guards import Context
+from descheduler.reasons import Code, Reason
 from descheduler.requests import Request, Verb
 from descheduler.writes import ClusterWrites
 from policy import keys
@@ -77,3 +79,14 @@ def test_when_to_look_again_is_when_that_time_begins() -> None:
     state = build.state(going(100), *deployment("x", ["a"], spec=grace(60)), settings=settings)
     context = Context(state, settings, keys.under(), NOW, {})
     assert leaving.next_deadline(leaving.look(context), context) == NOW + timedelta(seconds=95)
+
+
+@pytest.mark.parametrize(
+    ("owner", "deleted"),
+    [pytest.param(build.owner("ReplicaSet", "x"), True, id="replaced"), pytest.param(None, False, id="lost")],
+)
+def test_what_nothing_would_replace_is_never_deleted(owner: dict[str, Any] | None, deleted: bool) -> None:
+    pod = build.pod("x", on="a", of=owner)
+    context = Context(build.state(going(0), pod, settings=DELETING), DELETING, keys.under(), NOW, {})
+    told = {pod.metadata.key: (Reason(Code.PDB_NO_BUDGET, "no"),)}
+    assert overdue.only_a_budget(Left(pod, Standing.FREE, ()), context, told) is deleted

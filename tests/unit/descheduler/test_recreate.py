@@ -183,6 +183,23 @@ def test_an_eviction_that_is_refused_for_good_removes_the_copy() -> None:
     assert made.names() == ["web"]
 
 
+@pytest.mark.parametrize("announced", [recreate.CREATE, recreate.READY])
+@pytest.mark.parametrize("more", [{}, {"withdrawn": "the node is no longer about to be lost"}], ids=["lost", "anew"])
+def test_what_a_lost_node_took_lives_on_in_the_copy(announced: str, more: dict[str, Any]) -> None:
+    """Nobody deleted the original, and nothing but the copy is left of it."""
+    made = cluster(ready=False)
+    lost: dict[str, Any] = {"urgency": Urgency.INTERRUPTION}
+    while COPY not in made.names() or made.migration.status.step != announced:
+        made.carry_out(made.decide(**lost))
+    made.state.apply(made.state.pods["default", "web"], None)
+    while made.migration.status.step != "AwaitReplacement":
+        made.carry_out(made.decide(**lost, **more))
+    copy = made.state.pods["default", COPY]
+    made.state.apply(copy, msgspec.structs.replace(copy, status=build.pod("x", on="b").status))
+    assert made.run(**lost, **more).status.phase == "Completed"
+    assert made.names() == [COPY]
+
+
 def test_without_the_original_the_copy_is_not_wanted() -> None:
     made = cluster(ready=False)
     while made.migration.status.step != recreate.READY:

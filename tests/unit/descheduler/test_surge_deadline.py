@@ -1,5 +1,6 @@
 """A pod that is doubled while its node is lost: it stops in order, whether or not the other one serves by then."""
 
+import itertools
 import random
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -29,11 +30,15 @@ BY = START + timedelta(seconds=60)
 LOST: dict[str, Any] = {"urgency": Urgency.INTERRUPTION, "leave_by": BY}
 
 
+NO_BUDGET = machine.Failure("PDB_NO_BUDGET: no", blocked=True, eviction=True)
+
+
 @dataclass
 class Cluster(test_surge.Cluster):
     """One in which pods can be evicted, if their budget lets them."""
 
     allowed: bool = True
+    refusal: machine.Failure = NO_BUDGET
     evicted: list[tuple[str, datetime]] = field(default_factory=list)
 
     def decide(self, *, leave_by: datetime | None = None, **more: Any) -> Action:
@@ -55,8 +60,7 @@ class Cluster(test_surge.Cluster):
     def _refuse(self) -> None:
         by = world.Viewpoint(KEYS, Settings(), "one", self.now)
         seen = world.look(self.migration, self.state, by, urgency=Urgency.INTERRUPTION)
-        failure = machine.Failure("PDB_NO_BUDGET: no", blocked=True)
-        super().carry_out(machine.failed(self.migration, seen, failure, self.now))
+        super().carry_out(machine.failed(self.migration, seen, self.refusal, self.now))
 
     def becomes_ready(self, name: str) -> None:
         pod = self.state.pods["default", name]
@@ -147,6 +151,23 @@ def test_a_budget_holds_it_and_is_asked_again_and_again() -> None:
     ended = made.run(**LOST)
     assert (ended.status.phase, made.taken, made.evicted) == ("Completed", [OLD], [])
     assert made.deployment.spec.replicas == 1
+
+
+@pytest.mark.parametrize("final", [False, True])
+def test_an_eviction_that_somebody_refuses_costs_the_new_pod_nothing(final: bool) -> None:
+    """Not a budget: a webhook, with an answer that counts. The new pod is the one that will survive."""
+    made = cluster(ready=False, allowed=False)
+    made.refusal = machine.Failure("admission webhook denied it", final=final, eviction=True)
+    times = []
+    for _ in range(Settings().migrations.max_retries + 3):
+        made.carry_out(made.until(Evict, **LOST))
+        times.append(made.now)
+    assert all(later - earlier >= timedelta(seconds=2) for earlier, later in itertools.pairwise(times))
+    assert (made.migration.status.step, made.names()) == ("AwaitAvailable", sorted([OLD, "web-0"]))
+    made.becomes_ready("web-0")
+    assert isinstance(made.decide(**LOST), Write), "the pause is about the eviction alone"
+    assert made.run(**LOST).status.phase == "Completed"
+    assert (made.taken, made.deployment.spec.replicas) == ([OLD], 1)
 
 
 def test_a_refused_eviction_does_not_keep_the_number_from_being_lowered() -> None:

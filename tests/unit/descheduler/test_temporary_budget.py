@@ -130,6 +130,40 @@ def test_how_it_is_kept(objects: list[Any], expected: list[Verb]) -> None:
     assert [it.verb for it in asked(objects)] == expected
 
 
+@pytest.mark.parametrize(
+    ("there", "labels", "expressions"),
+    [
+        pytest.param(
+            {"matchLabels": {"app": "web", "role": "db"}},
+            {"app": "web", "role": None},
+            None,
+            id="of another workload",
+        ),
+        pytest.param(
+            {"matchLabels": {}, "matchExpressions": [{"key": "x", "operator": "Exists"}]},
+            {"app": "web"},
+            None,
+            id="expressions",
+        ),
+    ],
+)
+def test_of_another_selector_nothing_stays(
+    there: dict[str, Any], labels: dict[str, Any], expressions: list[Any] | None
+) -> None:
+    """A merge patch keeps what it does not name, and two selectors in one select nobody."""
+    spec = {"selector": there}
+    budget = build.budget(NAME, labels={}, **build.merged(as_ours(), {"spec": spec}))
+    (sent,) = asked([*workload(), migration(), budget])
+    assert sent.body["spec"]["selector"] == {"matchLabels": labels, "matchExpressions": expressions}
+    assert sent.body["spec"]["minAvailable"] is None
+
+
+def as_ours() -> dict[str, Any]:
+    owner = {"kind": "PodMigration", "name": "m1", "uid": "uid-default-m1"}
+    meta = {"labels": {"app.kubernetes.io/managed-by": "spotshift"}, "ownerReferences": [owner]}
+    return {"allowed": 1, "spec": {"maxUnavailable": 1}, "metadata": meta}
+
+
 def held(state: ClusterState, pod: str = "web-0") -> str:
     (found,) = state.open_migrations()
     return temporary_budget.hold(found, state.pods["default", pod], state, Settings())
