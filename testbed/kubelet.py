@@ -5,13 +5,16 @@ date from whatever state they are in; the process `kubelet` of a test bed does t
 """
 
 import base64
+import contextlib
 import dataclasses
 import functools
 import http.client
+import itertools
 import json
 import shutil
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,8 +25,12 @@ from testbed import access, api, pki, process, volumes
 from testbed.bed import STOP_GRACE_SECONDS, ControlPlane
 from testbed.pods import ACCOUNT_VOLUME, KUBECONFIG, Pod, Probe, Process, Volume
 
-SYNC_SECONDS = 1.0
-"""A real kubelet takes up to a minute and a half; nobody wants to wait that long here."""
+WATCHED = ("deployments", "configmaps", "secrets")
+"""What the folder of a pod is made from. A real kubelet takes up to a minute and a half to notice a change; nobody
+wants to wait that long here.
+"""
+WATCH_SECONDS, RETRY_SECONDS, SYNC_SECONDS = 600, 1.0, 10.0
+"""How long one watch lasts, until a failure is tried again, and until everything is looked over without a change."""
 TOKEN_SECONDS = 3607
 """What a real kubelet asks for; a new token comes when four fifths of the time are over."""
 RENEW_AT = 0.8
@@ -72,21 +79,40 @@ def run(bed: ControlPlane, tell: Callable[[str], None]) -> None:
     """Keep the volumes of every pod up to date, for ever; an apiserver that is away is asked again. A pod that its
     Deployment no longer wants is ended.
     """
-    client = bed.api()
+    client, changed = bed.api(), threading.Event()
+    for where in itertools.product(WATCHED, {pod.namespace for pod in remembered(bed)}):
+        threading.Thread(target=_notice, args=(client, *where, changed), daemon=True).start()
     while True:
-        get = looked_over(client)
+        changed.clear()
+        failures = list(_look_over(bed, client, tell))
+        for failure in failures:
+            tell(failure)
+        changed.wait(RETRY_SECONDS if failures else SYNC_SECONDS)
+
+
+def _notice(client: api.Api, resource: str, namespace: str, changed: threading.Event) -> None:
+    """Tell of every change, for ever. A watch begins with all that is there, so nothing is missed between two."""
+    while True:
+        with contextlib.suppress(api.ApiError, urllib3.exceptions.HTTPError, ValueError):
+            for _ in client.watch(resource, namespace, seconds=WATCH_SECONDS):
+                changed.set()
+        time.sleep(RETRY_SECONDS)
+
+
+def _look_over(bed: ControlPlane, client: api.Api, tell: Callable[[str], None]) -> Iterator[str]:
+    """Bring everything up to date; yields what failed."""
+    get = looked_over(client)
+    try:
+        for name in end_unwanted(bed, get):
+            tell(f"{name}: ended")
+    except (api.ApiError, urllib3.exceptions.HTTPError) as failure:
+        yield f"{failure}"
+    for pod in remembered(bed):
         try:
-            for name in end_unwanted(bed, get):
-                tell(f"{name}: ended")
-        except (api.ApiError, urllib3.exceptions.HTTPError) as failure:
-            tell(f"{failure}")
-        for pod in remembered(bed):
-            try:
-                for changed in sync(bed, client, pod, now=time.time(), get=get):
-                    tell(f"{pod.name}: new version of {changed}")
-            except (Missing, api.ApiError, urllib3.exceptions.HTTPError, OSError) as failure:
-                tell(f"{pod.name}: {failure}")
-        time.sleep(SYNC_SECONDS)
+            for changed in sync(bed, client, pod, now=time.time(), get=get):
+                tell(f"{pod.name}: new version of {changed}")
+        except (Missing, api.ApiError, urllib3.exceptions.HTTPError, OSError) as failure:
+            yield f"{pod.name}: {failure}"
 
 
 def looked_over(client: api.Api) -> Get:

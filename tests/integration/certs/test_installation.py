@@ -15,6 +15,8 @@ from testbed.api import ApiError
 from testbed.waiting import eventually
 from tests.integration.certs.installation import ACCOUNT, CA, LEAF, ROOT, Installation, shipped_rights
 
+pytestmark = pytest.mark.apart
+
 
 def versions(installed: Installation) -> list[str]:
     found = (installed.secret(CA), installed.secret(LEAF), installed.configuration())

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import msgspec
+import pytest
 
 from certs import keys, x509
 from certs.objects import Configuration, Secret
@@ -22,6 +23,8 @@ from testbed import objects
 from testbed.api import ApiError
 from testbed.waiting import eventually
 from tests.integration.certs.installation import CA, LEAF, OVERLAP_SECONDS, Installation
+
+pytestmark = pytest.mark.apart
 
 OVERLAP = timedelta(seconds=OVERLAP_SECONDS)
 

@@ -7,6 +7,8 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from cluster import auth
 from cluster.client import Client
 from cluster.election import Timing
@@ -18,6 +20,8 @@ from telemetry.meter import Meter
 from testbed.api import Api
 from testbed.bed import ControlPlane
 from testbed.waiting import eventually, patient
+
+pytestmark = pytest.mark.apart
 
 ROOT = Path(__file__).parents[3]
 

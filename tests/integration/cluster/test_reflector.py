@@ -29,6 +29,8 @@ from testbed.bed import ControlPlane
 from testbed.waiting import eventually
 from tests.integration.cluster import reflector_oracle as oracle
 
+pytestmark = pytest.mark.apart
+
 ROOT = Path(__file__).parents[3]
 
 

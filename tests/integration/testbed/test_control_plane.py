@@ -14,6 +14,8 @@ from testbed.objects import PREFIX
 from testbed.pytest_plugin import Nodes
 from testbed.waiting import eventually, patient
 
+pytestmark = pytest.mark.apart
+
 
 def ready_pods(kube: Api, namespace: str, count: int, *, timeout: float = 60.0) -> list[Object]:
     return eventually(

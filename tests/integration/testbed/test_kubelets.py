@@ -2,12 +2,16 @@
 
 import time
 
+import pytest
+
 from testbed import objects
 from testbed.api import Api, Object
 from testbed.layout import VANISHED
 from testbed.objects import PREFIX
 from testbed.pytest_plugin import Nodes
 from testbed.waiting import eventually, patient
+
+pytestmark = pytest.mark.apart
 
 
 def pod_when(kube: Api, name: str, namespace: str, what: str, until: object) -> Object:
