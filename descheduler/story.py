@@ -25,9 +25,9 @@ from descheduler.migration.actions import (
     takes_marks_off,
 )
 from descheduler.migration.endings import time_of
-from descheduler.migration.machine import ENDED, Failure
+from descheduler.migration.machine import ENDED
 from descheduler.migration.migrator import SLOW_DOWN
-from descheduler.migration.outcomes import Done, Outcome
+from descheduler.migration.outcomes import Done, Failure, Outcome
 from descheduler.proposal import Mode
 from telemetry.catalogue import Log
 from telemetry.logs import Logger

@@ -14,8 +14,8 @@ from descheduler import gauges, story
 from descheduler.gauges import Reading, Share
 from descheduler.memory import Rest
 from descheduler.migration.actions import Action, Write
-from descheduler.migration.machine import ENDED, Failure
-from descheduler.migration.outcomes import Done, Outcome
+from descheduler.migration.machine import ENDED
+from descheduler.migration.outcomes import Done, Failure, Outcome
 from descheduler.node_state import Key
 from descheduler.plan import Plan
 from descheduler.proposal import Refusal

@@ -15,8 +15,7 @@ from cluster.objects import Pod, PodMigration
 from cluster.resources import PODS
 from descheduler.migration import copying
 from descheduler.migration.actions import CreateCopy, RemoveCopy, SeekCopy
-from descheduler.migration.machine import Failure
-from descheduler.migration.outcomes import MANAGER, REQUEST_SECONDS, Done, Outcome, Overtaken
+from descheduler.migration.outcomes import MANAGER, REQUEST_SECONDS, Done, Failure, Outcome, Overtaken
 from policy import values
 from policy.keys import Keys
 

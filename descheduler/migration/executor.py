@@ -29,8 +29,8 @@ from descheduler.migration.actions import (
     Write,
 )
 from descheduler.migration.copies import Copies
-from descheduler.migration.machine import FINALIZER, Failure
-from descheduler.migration.outcomes import MANAGER, REQUEST_SECONDS, Done, Outcome, Overtaken, Shown
+from descheduler.migration.machine import FINALIZER
+from descheduler.migration.outcomes import MANAGER, REQUEST_SECONDS, Done, Failure, Outcome, Overtaken, Shown
 from descheduler.reasons import Code
 from policy.keys import Keys
 

@@ -10,13 +10,13 @@ it is done. Until the eviction a move can be called off and leaves nothing behin
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from cluster.objects import Pod, PodMigration
 from descheduler import moving
-from descheduler.migration import arrival, eviction, marking, recreate, surge, surge_back, surge_turn
+from descheduler.migration import arrival, eviction, failing, marking, recreate, surge, surge_back
 from descheduler.migration.actions import (
     Action,
     Adopt,
@@ -27,7 +27,8 @@ from descheduler.migration.actions import (
     Write,
     owner_json,
 )
-from descheduler.migration.endings import MESSAGE, Ending, end, text_of, time_of
+from descheduler.migration.endings import Ending, end, text_of, time_of
+from descheduler.migration.outcomes import Failure
 from descheduler.migration.world import World
 from descheduler.proposal import Mode, Urgency
 from descheduler.reasons import Reason
@@ -36,7 +37,6 @@ from policy.values import MigrationStatus
 
 FINALIZER: Final = keys.FINALIZER
 ENDED: Final = frozenset({"Completed", "Failed", "Cancelled"})
-PAST_EVICTION: Final = frozenset({"AwaitReplacement", "Settle"})
 ANSWERED: Final = ("retryAt", "blocked", "eviction", "tries")
 """What the intent notes of an eviction that was refused."""
 OTHER_VERSION_PAUSE: Final = timedelta(minutes=1)
@@ -90,71 +90,6 @@ def is_over(migration: PodMigration) -> bool:
     return ended or moving.is_let_go(migration)
 
 
-def failed(migration: PodMigration, world: World, failure: Failure, now: datetime) -> Action:
-    """An action did not succeed: try again a little later, or give up.
-
-    A budget that allows nothing right now is no fault of the move: where somebody is waiting for the node it is
-    asked again and again, and otherwise the move ends without counting against the workload. The eviction of a pod
-    that is being doubled is an attempt to have it stop in order: refused, it costs the pod that will survive nothing.
-    """
-    settings = world.settings.migrations
-    if failure.several and not world.crowded:
-        # A user's own budget came beside ours, which goes at once or is gone by now: not two budgets for good.
-        failure = replace(failure, final=False, counts=False)
-    attempts = migration.status.attempts + (1 if failure.counts else 0)
-    over = failure.final or attempts > settings.max_retries or _is_out_of_time(migration, world, now)
-    patient = failure.blocked and world.urgency is not Urgency.VOLUNTARY and not failure.final
-    if surge.under_way(migration):
-        gives_up = failure.final or (over and not patient and not surge.is_going_back(migration))
-        if gives_up and not failure.eviction:
-            return surge_turn.given_up(migration, world, Ending("Failed", failure.why), now)
-    elif over and not patient and migration.status.step not in {recreate.REMOVE, *PAST_EVICTION}:
-        return _give_up(migration, world, failure, now)
-    known = migration.status.intent or {}
-    tries = int(known.get("tries", 0)) + 1
-    longest = HURRIED_PAUSE if _hurries(world) and not failure.counts else LONGEST_PAUSE
-    pause = max(settings.retry_backoff * 2 ** min(max(attempts, tries - 1), longest), failure.retry_after)
-    intent = {**known, "retryAt": text_of(now + pause), "blocked": failure.blocked, "tries": tries}
-    intent["eviction"] = failure.eviction
-    if failure.taken:
-        intent["copy"] = recreate.other_name(migration, world, now)
-    return Write({"attempts": attempts, "message": failure.why[:MESSAGE], "intent": intent})
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why an action had no effect."""
-
-    why: str
-    counts: bool = True
-    """Whether it uses up one of the attempts."""
-    blocked: bool = False
-    """A disruption budget said no."""
-    budget: str = ""
-    """Its name, where the API gave it."""
-    ours: bool = False
-    """It is a temporary one of our own, at its work: the others of the workload have to wait, and nobody to hear."""
-    final: bool = False
-    """Trying again cannot help."""
-    several: bool = False
-    """More than one disruption budget selected the pod."""
-    taken: bool = False
-    """Another pod has the name that a copy should get."""
-    eviction: bool = False
-    """It was an eviction that failed."""
-    retry_after: timedelta = timedelta()
-
-
-CROWDED: Final = Failure(
-    "PDB_MULTIPLE: several PodDisruptionBudgets select it, and the API refuses every eviction", final=True
-)
-"""No turn ever comes at several budgets; whoever plans may double the pod, or say why it stays."""
-LONGEST_PAUSE: Final = 5
-"""Doublings of the pause between two attempts: half a minute with the default settings."""
-HURRIED_PAUSE: Final = 2
-"""The same where a node is being lost and the API only asks to come back: four seconds."""
-
-
 # ---- before the eviction
 
 
@@ -197,21 +132,8 @@ def _is_past_eviction(migration: PodMigration, world: World) -> bool:
     back, and its replacement is on its way.
     """
     if migration.status.step != "Evict":
-        return migration.status.step in PAST_EVICTION
+        return migration.status.step in failing.PAST_EVICTION
     return world.source is None or world.source.metadata.deletion_timestamp is not None
-
-
-def _give_up(migration: PodMigration, world: World, failure: Failure, now: datetime) -> Write:
-    """Marks go first here too, and until they are gone the status must say that it is over: whoever looks at it in
-    between would mark the pod again and go on.
-    """
-    phase = "Cancelled" if failure.blocked or not failure.counts else "Failed"
-    if recreate.has_copy(migration):
-        return recreate.back(migration, world, Ending(phase, failure.why))
-    if marking.unmark(migration, world) is None:
-        return end(phase, failure.why, now)
-    intent = {"action": "GiveUp", "at": text_of(now), "ending": phase}
-    return Write({"holder": world.holder, "message": failure.why[:MESSAGE], "intent": intent})
 
 
 def _take_up(migration: PodMigration, world: World, now: datetime) -> Action:
@@ -312,7 +234,7 @@ def _held_back(migration: PodMigration, world: World, now: datetime) -> Action |
         return unserved
     if world.hold:
         return _await_budget(migration, world, now)
-    return _give_up(migration, world, CROWDED, now) if world.crowded and not world.permitted else None
+    return failing.give_up(migration, world, failing.CROWDED, now) if world.crowded and not world.permitted else None
 
 
 def _relied_on(migration: PodMigration, world: World) -> tuple[str, str] | None:
@@ -326,7 +248,7 @@ def _await_budget(migration: PodMigration, world: World, now: datetime) -> Actio
     late = (migration.status.started_at or now) + world.settings.migrations.ready_timeout
     if late > now:
         return Wait(late, world.hold)
-    return replace(_give_up(migration, world, Failure(world.hold, blocked=True), now), late=True)
+    return replace(failing.give_up(migration, world, Failure(world.hold, blocked=True), now), late=True)
 
 
 _STEPS: Final[dict[str, Callable[[PodMigration, World, datetime], Action]]] = {
@@ -374,13 +296,6 @@ def _hurries(world: World) -> bool:
 
 def _retry_at(migration: PodMigration) -> datetime | None:
     return time_of((migration.status.intent or {}).get("retryAt"))
-
-
-def _is_out_of_time(migration: PodMigration, world: World, now: datetime) -> bool:
-    """Nobody waits for the node, and the API has not accepted the eviction for so long, whatever it says."""
-    if world.urgency is not Urgency.VOLUNTARY or migration.status.step != "Evict":
-        return False
-    return (migration.status.started_at or now) + world.settings.migrations.ready_timeout <= now
 
 
 def _blocked(migration: PodMigration) -> bool:

@@ -20,7 +20,7 @@ from cluster.objects import Deployment, PodMigration, ReplicaSet
 from cluster.store import is_newer
 from descheduler import interruption
 from descheduler.crew import Crew, Rank
-from descheduler.migration import machine, recreate, temporary_budget
+from descheduler.migration import failing, machine, recreate, temporary_budget
 from descheduler.migration.actions import (
     Action,
     Adopt,
@@ -33,9 +33,8 @@ from descheduler.migration.actions import (
     begins,
     takes_marks_off,
 )
-from descheduler.migration.machine import Failure
 from descheduler.migration.outcomes import Done as Accepted
-from descheduler.migration.outcomes import Outcome, Overtaken, Shown
+from descheduler.migration.outcomes import Failure, Outcome, Overtaken, Shown
 from descheduler.migration.world import World
 from descheduler.node_state import Key
 from descheduler.state import ClusterState
@@ -214,7 +213,7 @@ class Migrator:
         if takes_marks_off(report.action):
             self._rest[report.key] = now + max(SLOW_DOWN, failure.retry_after)
         failure = replace(failure, eviction=isinstance(report.action, Evict))
-        told = machine.failed(latest, self._judge(latest, state, now), failure, now)
+        told = failing.failed(latest, self._judge(latest, state, now), failure, now)
         self._start(report.key, latest, told, state)
 
 

@@ -9,9 +9,9 @@ import pytest
 from cluster.objects import PodMigration
 from descheduler.migration.actions import Action, MarkPod, MarkWorkload, Write, takes_marks_off
 from descheduler.migration.judge import Judge
-from descheduler.migration.machine import FINALIZER, Failure
+from descheduler.migration.machine import FINALIZER
 from descheduler.migration.migrator import SLOW_DOWN, Migrator
-from descheduler.migration.outcomes import Done, Outcome
+from descheduler.migration.outcomes import Done, Failure, Outcome
 from policy import keys
 from policy.settings import Settings
 from tests.unit.descheduler import build

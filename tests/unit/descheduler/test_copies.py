@@ -7,8 +7,7 @@ import pytest
 
 from descheduler.migration.actions import CreateCopy, Evict, RemoveCopy, SeekCopy
 from descheduler.migration.executor import Executor
-from descheduler.migration.machine import Failure
-from descheduler.migration.outcomes import MANAGER, Done, Overtaken
+from descheduler.migration.outcomes import MANAGER, Done, Failure, Overtaken
 from policy import keys
 from tests.unit.cluster import fake_api
 from tests.unit.cluster.fake_api import Answer, FakeApi, Seen, status

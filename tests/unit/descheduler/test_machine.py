@@ -11,7 +11,7 @@ import pytest
 
 from cluster.objects import Pod, PodMigration
 from descheduler import overdue
-from descheduler.migration import machine, world
+from descheduler.migration import failing, machine, outcomes, world
 from descheduler.migration.actions import Action, Adopt, Done, Evict, MarkPod, MarkWorkload, Release, Wait, Write
 from descheduler.proposal import Urgency
 from descheduler.reasons import Code, Reason
@@ -276,7 +276,7 @@ def test_what_a_budget_said_is_forgotten_with_the_eviction() -> None:
     assert found is not None
     by = world.Viewpoint(KEYS, Settings(), "one", made.now)
     seen = world.look(found, made.state, by, urgency=Urgency.MAINTENANCE)
-    made.carry_out(machine.failed(found, seen, machine.Failure("PDB_NO_BUDGET: none", blocked=True), made.now))
+    made.carry_out(failing.failed(found, seen, outcomes.Failure("PDB_NO_BUDGET: none", blocked=True), made.now))
     assert overdue.held(refused := made.migration() or found) == "PDB_NO_BUDGET: none"
     made.now += timedelta(minutes=1)
     made.carry_out(action)
@@ -288,13 +288,13 @@ def test_what_a_budget_said_is_forgotten_with_the_eviction() -> None:
 
 
 FAILURES = {
-    "given up": (machine.Failure("PDB_MULTIPLE: two", final=True), "Failed"),
-    "no budget": (machine.Failure("PDB_NO_BUDGET: none", blocked=True, final=True), "Cancelled"),
+    "given up": (outcomes.Failure("PDB_MULTIPLE: two", final=True), "Failed"),
+    "no budget": (outcomes.Failure("PDB_NO_BUDGET: none", blocked=True, final=True), "Cancelled"),
 }
 
 
 @pytest.mark.parametrize(("failure", "phase"), FAILURES.values(), ids=FAILURES.keys())
-def test_a_move_that_is_given_up_ends_and_is_not_begun_again(failure: machine.Failure, phase: str) -> None:
+def test_a_move_that_is_given_up_ends_and_is_not_begun_again(failure: outcomes.Failure, phase: str) -> None:
     made = cluster()
     while not isinstance(action := made.decide(), Evict):
         made.carry_out(action)
@@ -302,7 +302,7 @@ def test_a_move_that_is_given_up_ends_and_is_not_begun_again(failure: machine.Fa
     assert found is not None
     by = world.Viewpoint(KEYS, Settings(), "one", made.now)
     seen = world.look(found, made.state, by, urgency=Urgency.VOLUNTARY)
-    made.carry_out(machine.failed(found, seen, failure, made.now))
+    made.carry_out(failing.failed(found, seen, failure, made.now))
     ended = run(made)
     assert (ended.status.phase, ended.status.message) == (phase, failure.why)
     assert made.effects == ["workload True", "workload False"]
@@ -324,7 +324,7 @@ def test_a_replacement_that_is_deleted_is_replaced_in_its_turn() -> None:
     assert ended.status.replacement.name == "web-third"
 
 
-def refused(made: Cluster, failure: machine.Failure, **more: Any) -> None:
+def refused(made: Cluster, failure: outcomes.Failure, **more: Any) -> None:
     """The eviction that is asked for next."""
     for _ in range(60):
         if isinstance(action := made.decide(**more), Evict):
@@ -333,16 +333,16 @@ def refused(made: Cluster, failure: machine.Failure, **more: Any) -> None:
     raise AssertionError(action)
 
 
-def refuse(made: Cluster, failure: machine.Failure, *, urgency: Urgency = Urgency.VOLUNTARY) -> None:
+def refuse(made: Cluster, failure: outcomes.Failure, *, urgency: Urgency = Urgency.VOLUNTARY) -> None:
     """What is asked for now."""
     found = made.migration()
     assert found is not None
     by = world.Viewpoint(KEYS, Settings(), "one", made.now)
     seen = world.look(found, made.state, by, urgency=urgency)
-    made.carry_out(machine.failed(found, seen, failure, made.now))
+    made.carry_out(failing.failed(found, seen, failure, made.now))
 
 
-BUSY = machine.Failure("500 failed calling webhook", counts=False, eviction=True)
+BUSY = outcomes.Failure("500 failed calling webhook", counts=False, eviction=True)
 
 
 @pytest.mark.parametrize(
@@ -377,7 +377,7 @@ def test_marks_that_are_refused_do_not_keep_a_move_that_has_succeeded_open() -> 
     while not (isinstance(action := made.decide(), MarkPod) and step(made) == "Settle"):
         made.carry_out(action)
     for _ in range(Settings().migrations.max_retries + 1):
-        refuse(made, machine.Failure("403 a policy says no"))
+        refuse(made, outcomes.Failure("403 a policy says no"))
         while isinstance(action := made.decide(), Wait):
             made.carry_out(action)
     assert isinstance(action, Write)

@@ -8,9 +8,8 @@ import pytest
 from cluster.objects import PodMigration
 from descheduler.migration.actions import Action
 from descheduler.migration.judge import Judge
-from descheduler.migration.machine import Failure
 from descheduler.migration.migrator import LOOK_AGAIN, SLOW_DOWN, Migrator
-from descheduler.migration.outcomes import Outcome, Overtaken
+from descheduler.migration.outcomes import Failure, Outcome, Overtaken
 from descheduler.migration.world import World
 from descheduler.node_state import Key
 from descheduler.state import ClusterState

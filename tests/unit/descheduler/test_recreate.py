@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from cluster.objects import Pod, PodMigration
-from descheduler.migration import copying, machine, recreate, world
+from descheduler.migration import copying, failing, machine, outcomes, recreate, world
 from descheduler.migration.actions import (
     Action,
     Adopt,
@@ -96,8 +96,8 @@ class Cluster:
             self.effects.append(f"create {action.name}")
             self.state.apply(None, copy_of(action, ready=self.ready))
         elif known.metadata.annotations.get(KEYS.original_pod) != action.uid:
-            taken = machine.Failure("another pod has its name", counts=False, taken=True)
-            self.carry_out(machine.failed(self.migration, self.look(), taken, self.now))
+            taken = outcomes.Failure("another pod has its name", counts=False, taken=True)
+            self.carry_out(failing.failed(self.migration, self.look(), taken, self.now))
 
     def _seek(self, name: str) -> None:
         if name in self.unseen:
@@ -178,7 +178,7 @@ def test_an_eviction_that_is_refused_for_good_removes_the_copy() -> None:
     made = cluster()
     while not isinstance(action := made.decide(), Evict):
         made.carry_out(action)
-    made.carry_out(machine.failed(made.migration, made.look(), machine.Failure("no", final=True), made.now))
+    made.carry_out(failing.failed(made.migration, made.look(), outcomes.Failure("no", final=True), made.now))
     assert (made.run().status.phase, made.migration.status.message) == ("Failed", "no")
     assert made.names() == ["web"]
 

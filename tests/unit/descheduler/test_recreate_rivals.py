@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from cluster.objects import PodMigration
-from descheduler.migration import machine, recreate
+from descheduler.migration import failing, outcomes, recreate
 from descheduler.migration.actions import CreateCopy, Done, Wait, Write
 from tests.unit.descheduler import build
 from tests.unit.descheduler.test_recreate import COPY, KEYS, START, Cluster, cluster, copy_of
@@ -76,13 +76,13 @@ def test_a_pod_that_has_the_name_by_chance_is_not_the_copy() -> None:
 
 def test_names_that_are_never_free_end_the_move() -> None:
     made = cluster()
-    taken = machine.Failure("another pod has its name", counts=False, taken=True)
+    taken = outcomes.Failure("another pod has its name", counts=False, taken=True)
     for _ in range(2000):
         action = made.decide()
         if isinstance(action, Done):
             break
         if isinstance(action, CreateCopy):
-            action = machine.failed(made.migration, made.look(), taken, made.now)
+            action = failing.failed(made.migration, made.look(), taken, made.now)
             assert isinstance(action, Write)
         made.carry_out(action)
     assert made.migration.status.phase == "Failed"

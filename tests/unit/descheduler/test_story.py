@@ -21,8 +21,7 @@ from descheduler.migration.actions import (
     Wait,
     Write,
 )
-from descheduler.migration.machine import Failure
-from descheduler.migration.outcomes import Done, Outcome, Overtaken
+from descheduler.migration.outcomes import Done, Failure, Outcome, Overtaken
 from descheduler.story import Story
 from telemetry.logs import Logger
 from tests.unit.descheduler import build

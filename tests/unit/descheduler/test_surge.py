@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from cluster.objects import Pod, PodMigration
-from descheduler.migration import machine, ownership, surge_turn, world
+from descheduler.migration import failing, machine, outcomes, ownership, surge_turn, world
 from descheduler.migration.actions import Action, Adopt, Done, MarkPod, MarkWorkload, Release, Scale, Wait, Write
 from descheduler.proposal import Mode, Urgency
 from descheduler.reasons import Code, Reason
@@ -112,14 +112,14 @@ class Cluster:
             return
         refusal = ownership.refusal(found, action)
         if refusal is not None:
-            self.fail(machine.Failure(f"REPLICAS_CONTESTED: {refusal}", final=True))
+            self.fail(outcomes.Failure(f"REPLICAS_CONTESTED: {refusal}", final=True))
         elif self.deployment.spec.replicas != action.after:
             self.set_replicas(action.after, ownership.MANAGER)
 
-    def fail(self, failure: machine.Failure) -> None:
+    def fail(self, failure: outcomes.Failure) -> None:
         by = world.Viewpoint(KEYS, Settings(), "one", self.now)
         seen = world.look(self.migration, self.state, by, urgency=Urgency.VOLUNTARY)
-        self.carry_out(machine.failed(self.migration, seen, failure, self.now))
+        self.carry_out(failing.failed(self.migration, seen, failure, self.now))
 
     def set_replicas(self, count: int, writer: str = "somebody") -> None:
         self.generation, self.writer, item = self.generation + 1, writer, self.deployment
@@ -414,7 +414,7 @@ def test_the_way_back_is_not_given_up() -> None:
     made = cluster(ready=False)
     made.reach("SurgeBack")
     for _ in range(10):
-        made.fail(machine.Failure("the API server is away"))
+        made.fail(outcomes.Failure("the API server is away"))
         made.now += timedelta(minutes=1)
     ended = made.run()
     assert ended.status.phase == "Failed"

@@ -11,7 +11,7 @@ import pytest
 from cluster.objects import PodMigration
 from descheduler import leaving
 from descheduler.guards import Context
-from descheduler.migration import machine, permits, surge_turn, world
+from descheduler.migration import failing, machine, outcomes, permits, surge_turn, world
 from descheduler.migration.actions import Action, Done, Evict, MarkPod, Scale, Wait, Write
 from descheduler.migration.judge import Judge
 from descheduler.proposal import Mode, Urgency
@@ -30,7 +30,7 @@ BY = START + timedelta(seconds=60)
 LOST: dict[str, Any] = {"urgency": Urgency.INTERRUPTION, "leave_by": BY}
 
 
-NO_BUDGET = machine.Failure("PDB_NO_BUDGET: no", blocked=True, eviction=True)
+NO_BUDGET = outcomes.Failure("PDB_NO_BUDGET: no", blocked=True, eviction=True)
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Cluster(test_surge.Cluster):
     """One in which pods can be evicted, if their budget lets them."""
 
     allowed: bool = True
-    refusal: machine.Failure = NO_BUDGET
+    refusal: outcomes.Failure = NO_BUDGET
     evicted: list[tuple[str, datetime]] = field(default_factory=list)
 
     def decide(self, *, leave_by: datetime | None = None, **more: Any) -> Action:
@@ -60,7 +60,7 @@ class Cluster(test_surge.Cluster):
     def _refuse(self) -> None:
         by = world.Viewpoint(KEYS, Settings(), "one", self.now)
         seen = world.look(self.migration, self.state, by, urgency=Urgency.INTERRUPTION)
-        super().carry_out(machine.failed(self.migration, seen, self.refusal, self.now))
+        super().carry_out(failing.failed(self.migration, seen, self.refusal, self.now))
 
     def becomes_ready(self, name: str) -> None:
         pod = self.state.pods["default", name]
@@ -157,7 +157,7 @@ def test_a_budget_holds_it_and_is_asked_again_and_again() -> None:
 def test_an_eviction_that_somebody_refuses_costs_the_new_pod_nothing(final: bool) -> None:
     """Not a budget: a webhook, with an answer that counts. The new pod is the one that will survive."""
     made = cluster(ready=False, allowed=False)
-    made.refusal = machine.Failure("admission webhook denied it", final=final, eviction=True)
+    made.refusal = outcomes.Failure("admission webhook denied it", final=final, eviction=True)
     times = []
     for _ in range(Settings().migrations.max_retries + 3):
         made.carry_out(made.until(Evict, **LOST))

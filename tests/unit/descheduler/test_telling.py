@@ -13,8 +13,8 @@ from descheduler import telling
 from descheduler.budgets import Budgets
 from descheduler.memory import Rest
 from descheduler.migration.actions import Evict
-from descheduler.migration.machine import Failure
 from descheduler.migration.migrator import recognised
+from descheduler.migration.outcomes import Failure
 from descheduler.migration.temporary_budget import MANAGED_BY, OURS
 from descheduler.plan import Plan
 from descheduler.proposal import Refusal

@@ -1,0 +1,76 @@
+"""What a request that failed means for its move: try again a little later, or give up.   Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from cluster.objects import PodMigration
+from descheduler.migration import marking, recreate, surge, surge_turn
+from descheduler.migration.actions import Action, Write
+from descheduler.migration.endings import MESSAGE, Ending, end, text_of
+from descheduler.migration.outcomes import Failure
+from descheduler.migration.world import World
+from descheduler.proposal import Urgency
+
+PAST_EVICTION: Final = frozenset({"AwaitReplacement", "Settle"})
+CROWDED: Final = Failure(
+    "PDB_MULTIPLE: several PodDisruptionBudgets select it, and the API refuses every eviction", final=True
+)
+"""No turn ever comes at several budgets; whoever plans may double the pod, or say why it stays."""
+LONGEST_PAUSE: Final = 5
+"""Doublings of the pause between two attempts: half a minute with the default settings."""
+HURRIED_PAUSE: Final = 2
+"""The same where a node is being lost and the API only asks to come back: four seconds."""
+
+
+def failed(migration: PodMigration, world: World, failure: Failure, now: datetime) -> Action:
+    """An action did not succeed: try again a little later, or give up.
+
+    A budget that allows nothing right now is no fault of the move: where somebody is waiting for the node it is
+    asked again and again, and otherwise the move ends without counting against the workload. The eviction of a pod
+    that is being doubled is an attempt to have it stop in order: refused, it costs the pod that will survive nothing.
+    """
+    settings = world.settings.migrations
+    if failure.several and not world.crowded:
+        # A user's own budget came beside ours, which goes at once or is gone by now: not two budgets for good.
+        failure = replace(failure, final=False, counts=False)
+    attempts = migration.status.attempts + (1 if failure.counts else 0)
+    over = failure.final or attempts > settings.max_retries or _is_out_of_time(migration, world, now)
+    patient = failure.blocked and world.urgency is not Urgency.VOLUNTARY and not failure.final
+    if surge.under_way(migration):
+        gives_up = failure.final or (over and not patient and not surge.is_going_back(migration))
+        if gives_up and not failure.eviction:
+            return surge_turn.given_up(migration, world, Ending("Failed", failure.why), now)
+    elif over and not patient and migration.status.step not in {recreate.REMOVE, *PAST_EVICTION}:
+        return give_up(migration, world, failure, now)
+    known = migration.status.intent or {}
+    tries = int(known.get("tries", 0)) + 1
+    longest = HURRIED_PAUSE if world.urgency is Urgency.INTERRUPTION and not failure.counts else LONGEST_PAUSE
+    pause = max(settings.retry_backoff * 2 ** min(max(attempts, tries - 1), longest), failure.retry_after)
+    intent = {**known, "retryAt": text_of(now + pause), "blocked": failure.blocked, "tries": tries}
+    intent["eviction"] = failure.eviction
+    if failure.taken:
+        intent["copy"] = recreate.other_name(migration, world, now)
+    return Write({"attempts": attempts, "message": failure.why[:MESSAGE], "intent": intent})
+
+
+def give_up(migration: PodMigration, world: World, failure: Failure, now: datetime) -> Write:
+    """Marks go first here too, and until they are gone the status must say that it is over: whoever looks at it in
+    between would mark the pod again and go on.
+    """
+    phase = "Cancelled" if failure.blocked or not failure.counts else "Failed"
+    if recreate.has_copy(migration):
+        return recreate.back(migration, world, Ending(phase, failure.why))
+    if marking.unmark(migration, world) is None:
+        return end(phase, failure.why, now)
+    intent = {"action": "GiveUp", "at": text_of(now), "ending": phase}
+    return Write({"holder": world.holder, "message": failure.why[:MESSAGE], "intent": intent})
+
+
+def _is_out_of_time(migration: PodMigration, world: World, now: datetime) -> bool:
+    """Nobody waits for the node, and the API has not accepted the eviction for so long, whatever it says."""
+    if world.urgency is not Urgency.VOLUNTARY or migration.status.step != "Evict":
+        return False
+    return (migration.status.started_at or now) + world.settings.migrations.ready_timeout <= now
