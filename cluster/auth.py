@@ -75,22 +75,16 @@ class InCluster:
 
 
 def as_kubectl(environ: Mapping[str, str], home: Path, *, kubeconfig: Path | None, context: str | None) -> Connection:
-    """Log in as kubectl does: the flag, KUBECONFIG, the file in the home folder, and with none of them the cluster
-    around a pod. That one has no contexts, so who names one means a file.
+    """Log in as kubectl does: the flag, KUBECONFIG, the file in the home folder, and where none of them chooses a
+    context the cluster around a pod. That one has no contexts, so who names one means a file.
     """
     around = InCluster.from_environ(environ)
-    found = [kubeconfig] if kubeconfig else [Path(part) for part in environ.get("KUBECONFIG", "").split(":") if part]
-    at_home = home / ".kube" / "config"
-    if not found and (context or around is None or _says_something(at_home)):
-        found = [at_home]
-    return connect(found or None, context, around)
-
-
-def _says_something(path: Path) -> bool:
-    try:
-        return path.stat().st_size > 0
-    except OSError:
-        return False
+    if kubeconfig is not None:
+        return connect(kubeconfig, context, around)
+    found = [Path(part) for part in environ.get("KUBECONFIG", "").split(":") if part] or [home / ".kube" / "config"]
+    if context or around is None or any(map(plain_login.chooses, found)):
+        return connect(found, context, around)
+    return connect(in_cluster=around)
 
 
 def connect(

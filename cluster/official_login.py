@@ -12,7 +12,7 @@ from typing import Any
 import urllib3
 import yaml
 from kubernetes.client.configuration import Configuration
-from kubernetes.client.rest import RESTClientObject
+from kubernetes.client.rest import RESTClientObject, should_bypass_proxies
 from kubernetes.config import kube_config
 from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.incluster_config import InClusterConfigLoader
@@ -102,7 +102,8 @@ def _pool(configuration: Configuration, told: str) -> urllib3.PoolManager:
     refused = LoginError(
         f"cannot use the proxy {proxy.rpartition('@')[2]!r} for {told}: use http://HOST:PORT or https://HOST:PORT"
     )
-    if proxy.startswith("socks"):  # needs a package that nothing else here does
+    # SOCKS needs a package that nothing else here does.
+    if proxy.startswith("socks") and not should_bypass_proxies(configuration.host, configuration.no_proxy or ""):
         raise refused
     try:
         return RESTClientObject(configuration).pool_manager

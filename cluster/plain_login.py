@@ -82,6 +82,19 @@ def from_kubeconfig(paths: Sequence[Path], context: str | None) -> Login | None:
     )
 
 
+def chooses(path: Path) -> bool:
+    """Whether a kubeconfig says which context to use, or nobody can tell: what is wrong with it has to be said."""
+    import yaml
+
+    try:
+        config = yaml.safe_load(path.read_text())
+        return bool(config.get("current-context")) if isinstance(config, dict) else bool(config)
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError, yaml.YAMLError):
+        return True
+
+
 def from_account(host: str, port: str, ca_file: Path) -> Login | None:
     """The API server around a pod, which has a token of its own; None if there is a proxy on the way."""
     if getproxies():

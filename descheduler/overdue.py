@@ -14,7 +14,7 @@ from cluster.resources import PODS
 from descheduler import marks
 from descheduler.drain import Left, Standing
 from descheduler.guards import Context
-from descheduler.migration import world
+from descheduler.migration import replacement, world
 from descheduler.node_state import Key
 from descheduler.reasons import Code, Reason
 from descheduler.requests import Request, Said, Verb, pod_subject
@@ -37,11 +37,17 @@ def only_a_budget(left: Left, context: Context, told: Refusals) -> bool:
         # Not of the pod that takes its place, of which no budget has said anything.
         if migration is None or world.source_of(migration, context.state) is not left.pod:
             return False
-        return bool(held(migration))
+        return bool(held(migration)) and (left.pod.metadata.controller is not None or _is_copied(migration, context))
     if left.pod.metadata.controller is None:
         return False  # nothing would come in its place
     codes = {reason.code for reason in told.get(left.pod.metadata.key, ())}
     return left.standing is Standing.FREE and bool(codes) and codes <= BUDGETS
+
+
+def _is_copied(migration: PodMigration, context: Context) -> bool:
+    """Whether a pod without a controller has a copy that serves and only waits for the original to go."""
+    copy = replacement.find(migration, context.state)
+    return migration.status.step == "Evict" and copy is not None and copy.pod.ready
 
 
 def held(migration: PodMigration) -> str:

@@ -36,7 +36,7 @@ def _await(migration: PodMigration, world: World, now: datetime) -> Action:
     """There is none that is Ready, and perhaps there will never be."""
     found = world.replacement
     if world.namespace_terminating or (found is None and world.orphaned and _waited(migration, now)):
-        return end("Cancelled", "the workload was deleted; nothing replaces the pod", now)
+        return end("Cancelled", _nothing_left(migration), now)
     if found is None and not world.pending and _satisfied(world) and _waited(migration, now):
         return end("Completed", "the workload was scaled down meanwhile and needs no replacement", now)
     late = _since(migration, world, now) + world.settings.migrations.ready_timeout
@@ -118,6 +118,12 @@ def _by_whom(migration: PodMigration, node: str) -> str:
     resolved = migration.status.resolved
     target = resolved.target_node if resolved is not None else ""
     return "as planned" if target in {"", node} else f"as planned for a sibling, which gets {target}"
+
+
+def _nothing_left(migration: PodMigration) -> str:
+    if recreate.is_mode(migration):
+        return "the pod went away with its node before it was copied, or its copy was deleted"
+    return "the workload was deleted; nothing replaces the pod"
 
 
 def _satisfied(world: World) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -10,6 +11,8 @@ from descheduler.migration.actions import Write
 
 MESSAGE: Final = 1024
 """Characters of a message; the rest would only be cut off by whoever shows it."""
+ANSWERED: Final = frozenset({"retryAt", "blocked", "eviction", "tries"})
+"""What an intent notes of a request that was refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,11 @@ def text_of(at: datetime) -> str:
 def time_of(text: object) -> datetime | None:
     """What the status holds, if it is a time."""
     return datetime.fromisoformat(text) if isinstance(text, str) else None
+
+
+def unanswered(intent: Mapping[str, Any] | None) -> dict[str, Any]:
+    """An intent as it was announced: with another step, what was refused in the last one is over."""
+    return {key: value for key, value in (intent or {}).items() if key not in ANSWERED}
 
 
 def end(phase: str, message: str, now: datetime, **more: Any) -> Write:

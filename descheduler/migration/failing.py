@@ -9,7 +9,7 @@ from typing import Final
 from cluster.objects import PodMigration
 from descheduler.migration import marking, recreate, surge, surge_turn
 from descheduler.migration.actions import Action, Write
-from descheduler.migration.endings import MESSAGE, Ending, end, text_of
+from descheduler.migration.endings import MESSAGE, Ending, end, text_of, time_of
 from descheduler.migration.outcomes import Failure
 from descheduler.migration.world import World
 from descheduler.proposal import Urgency
@@ -29,21 +29,19 @@ def failed(migration: PodMigration, world: World, failure: Failure, now: datetim
     """An action did not succeed: try again a little later, or give up.
 
     A budget that allows nothing right now is no fault of the move: where somebody is waiting for the node it is
-    asked again and again, and otherwise the move ends without counting against the workload. The eviction of a pod
-    that is being doubled is an attempt to have it stop in order: refused, it costs the pod that will survive nothing.
+    asked again and again, and otherwise the move ends without counting against the workload.
     """
     settings = world.settings.migrations
     if failure.several and not world.crowded:
         # A user's own budget came beside ours, which goes at once or is gone by now: not two budgets for good.
         failure = replace(failure, final=False, counts=False)
-    attempts = migration.status.attempts + (1 if failure.counts else 0)
+    spared = failure.eviction and is_an_attempt(migration, world, now)
+    patient = spared or (failure.blocked and world.urgency is not Urgency.VOLUNTARY and not failure.final)
+    attempts = migration.status.attempts + (1 if failure.counts and not patient else 0)
     over = failure.final or attempts > settings.max_retries or _is_out_of_time(migration, world, now)
-    patient = failure.blocked and world.urgency is not Urgency.VOLUNTARY and not failure.final
-    if surge.under_way(migration):
-        gives_up = failure.final or (over and not patient and not surge.is_going_back(migration))
-        if gives_up and not failure.eviction:
+    if over and not patient and not _has_to_go_on(migration, failure):
+        if surge.under_way(migration):
             return surge_turn.given_up(migration, world, Ending("Failed", failure.why), now)
-    elif over and not patient and migration.status.step not in {recreate.REMOVE, *PAST_EVICTION}:
         return give_up(migration, world, failure, now)
     known = migration.status.intent or {}
     tries = int(known.get("tries", 0)) + 1
@@ -56,13 +54,31 @@ def failed(migration: PodMigration, world: World, failure: Failure, now: datetim
     return Write({"attempts": attempts, "message": failure.why[:MESSAGE], "intent": intent})
 
 
+def is_an_attempt(migration: PodMigration, world: World, now: datetime) -> bool:
+    """Whether an eviction is one to have a pod stop in order before its node takes it: it is doubled already, and
+    refused, that costs the pod that will survive nothing. Of a node that is there long after its time nobody knows.
+    """
+    if surge.under_way(migration):
+        return True
+    since = world.leave_by or migration.status.started_at or now
+    lasts = since + world.settings.migrations.ready_timeout > now
+    return lasts and world.node_lost and recreate.has_copy(migration) and not recreate.under_way(migration)
+
+
+def _has_to_go_on(migration: PodMigration, failure: Failure) -> bool:
+    """What is being undone, or cannot be, has no end but success."""
+    if surge.is_going_back(migration):
+        return not failure.final
+    return migration.status.step in {recreate.REMOVE, *PAST_EVICTION}
+
+
 def give_up(migration: PodMigration, world: World, failure: Failure, now: datetime) -> Write:
     """Marks go first here too, and until they are gone the status must say that it is over: whoever looks at it in
     between would mark the pod again and go on.
     """
+    if recreate.has_copy(migration):  # another copy would run what is in it again, so the pod has to rest
+        return recreate.back(migration, world, Ending("Failed", failure.why))
     phase = "Cancelled" if failure.blocked or not failure.counts else "Failed"
-    if recreate.has_copy(migration):
-        return recreate.back(migration, world, Ending(phase, failure.why))
     if marking.unmark(migration, world) is None:
         return end(phase, failure.why, now)
     intent = {"action": "GiveUp", "at": text_of(now), "ending": phase}
@@ -73,4 +89,6 @@ def _is_out_of_time(migration: PodMigration, world: World, now: datetime) -> boo
     """Nobody waits for the node, and the API has not accepted the eviction for so long, whatever it says."""
     if world.urgency is not Urgency.VOLUNTARY or migration.status.step != "Evict":
         return False
-    return (migration.status.started_at or now) + world.settings.migrations.ready_timeout <= now
+    intent = migration.status.intent or {}
+    asked = time_of(intent.get(recreate.ASKED) or intent.get("at")) or now
+    return asked + world.settings.migrations.ready_timeout <= now

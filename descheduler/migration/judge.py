@@ -78,8 +78,8 @@ class Judge:
             mode=mode,
             permitted=urgency is not Urgency.INTERRUPTION or migration.metadata.key in self._permitted,
         )
-        by_then = _leave_by(source, loss, context.settings)
-        return replace(seen, leave_by=by_then) if by_then is not None else seen
+        lost = seen.node_lost or self._is_lost(migration, state)
+        return replace(seen, node_lost=lost, leave_by=_leave_by(source, loss, context.settings))
 
     def _seen(self, state: ClusterState, now: datetime) -> Context:
         known, settings = self._context, self._settings()
@@ -111,6 +111,11 @@ class Judge:
         elif target and urgency is Urgency.MAINTENANCE and _is_signed(target, context.state):
             found.append(Reason(Code.NO_NODE_FITS, f"target {target} is to be left as well"))
         return "", tuple(found)
+
+    def _is_lost(self, migration: PodMigration, state: ClusterState) -> bool:
+        resolved = migration.status.resolved
+        node = state.nodes.get(resolved.source_node) if resolved is not None else None
+        return resolved is not None and (node is None or node.node is None or node.name in self._lost)
 
     def _withdrawn(self, migration: PodMigration, context: Context) -> str:
         stopped = self._stopped()

@@ -27,7 +27,7 @@ from descheduler.migration.actions import (
     Write,
     owner_json,
 )
-from descheduler.migration.endings import Ending, end, text_of, time_of
+from descheduler.migration.endings import Ending, end, text_of, time_of, unanswered
 from descheduler.migration.outcomes import Failure
 from descheduler.migration.world import World
 from descheduler.proposal import Mode, Urgency
@@ -37,8 +37,6 @@ from policy.values import MigrationStatus
 
 FINALIZER: Final = keys.FINALIZER
 ENDED: Final = frozenset({"Completed", "Failed", "Cancelled"})
-ANSWERED: Final = ("retryAt", "blocked", "eviction", "tries")
-"""What the intent notes of an eviction that was refused."""
 OTHER_VERSION_PAUSE: Final = timedelta(minutes=1)
 """Between two looks at a move that a newer version has begun: it alone knows what it has changed."""
 
@@ -216,9 +214,7 @@ def _to_evict(source: Pod, world: World, now: datetime) -> dict[str, Any]:
 def _evict(migration: PodMigration, world: World, now: datetime) -> Action:
     source = world.source
     if source is None or source.metadata.deletion_timestamp is not None:
-        intent = {**(migration.status.intent or {}), "action": "AwaitReplacement", "evictedAt": text_of(now)}
-        for answered in ANSWERED:
-            intent.pop(answered, None)
+        intent = {**unanswered(migration.status.intent), "action": "AwaitReplacement", "evictedAt": text_of(now)}
         return Write({"step": "AwaitReplacement", "holder": world.holder, "intent": intent})
     missing = marking.missing(source, marking.of_source(migration, world, MigrationStatus.IN_PROGRESS))
     if missing is not None:
@@ -234,7 +230,8 @@ def _held_back(migration: PodMigration, world: World, now: datetime) -> Action |
         return unserved
     if world.hold:
         return _await_budget(migration, world, now)
-    return failing.give_up(migration, world, failing.CROWDED, now) if world.crowded and not world.permitted else None
+    in_vain = world.crowded and not world.permitted and not failing.is_an_attempt(migration, world, now)
+    return failing.give_up(migration, world, failing.CROWDED, now) if in_vain else None
 
 
 def _relied_on(migration: PodMigration, world: World) -> tuple[str, str] | None:

@@ -90,7 +90,11 @@ def _alone(case: Case, question: Question) -> Mode | tuple[Reason, ...]:
 def _frees_its_budget(case: Case) -> bool:
     """Whether a copy that serves makes up for the loss of the pod: it counts in the same budget."""
     budgets = case.context.state.budgets_of(case.pod)
-    return len(budgets) == 1 and all(0 < it.status.desired_healthy <= it.status.current_healthy for it in budgets)
+    return len(budgets) == 1 and all(
+        it.status.observed_generation >= it.metadata.generation
+        and 0 < it.status.desired_healthy <= it.status.current_healthy
+        for it in budgets
+    )
 
 
 def _forced(case: Case, found: Workload, question: Question) -> Mode | tuple[Reason, ...]:

@@ -18,9 +18,9 @@ from typing import Any, Final
 from cluster.objects import Pod, PodMigration
 from descheduler.migration import marking
 from descheduler.migration.actions import Action, CreateCopy, RemoveCopy, SeekCopy, Wait, Write
-from descheduler.migration.endings import Ending, text_of
+from descheduler.migration.endings import Ending, text_of, unanswered
 from descheduler.migration.world import World
-from descheduler.proposal import Mode, Urgency
+from descheduler.proposal import Mode
 from descheduler.scaling import mode_of
 from policy.values import MigrationStatus
 
@@ -29,6 +29,8 @@ STEPS: Final = frozenset({CREATE, READY, REMOVE})
 PREFIX: Final = "rescheduled-"
 NAME_LENGTH: Final = 63
 """Of a pod that should have a host name."""
+ASKED: Final = "askedAt"
+"""Since when, in the intent, the original is to be evicted."""
 APART: Final = 97
 """Seconds by which later names may differ: moves that were begun together must not meet at the next name again."""
 _COPIED: Final = re.compile(rf"{PREFIX}(.+)-\d{{10}}")
@@ -62,24 +64,28 @@ class Turn:
 
     @property
     def is_outlived(self) -> bool:
-        """Whether the node that is being lost took the original, and the copy is all that is left of it."""
-        return (
-            self.source is None and self.world.urgency is Urgency.INTERRUPTION and self.world.replacement is not None
-        )
+        """Whether the node took the original with it, and the copy is all that is left. Of work that was done
+        nothing was lost.
+        """
+        stopping = self.world.stopping
+        done = stopping is not None and stopping.status.phase == "Succeeded"
+        return self.source is None and self.world.node_lost and not done
 
     def write(self, step: str, *, replacement: Mapping[str, str] | None = None, **more: str) -> Write:
         """Go on to a step, with something noted."""
-        intent = {key: value for key, value in self.intent.items() if key != "retryAt"}
         claimed = {"replacement": replacement} if replacement is not None else {}
-        noted = {**intent, "action": step, **more}
+        noted = {**unanswered(self.intent), "action": step, **more}
         return Write({"step": step, "holder": self.world.holder, "intent": noted, **claimed})
 
     def ready(self, copy: Pod) -> Write:
         """The copy serves; go on to the eviction. People are told once, however often it is waited for."""
-        intent = {key: value for key, value in self.intent.items() if key != "retryAt"}
-        told = intent.get("served") == copy.metadata.uid
-        noted = {**intent, "action": "Evict", "served": copy.metadata.uid}
+        told = self.intent.get("served") == copy.metadata.uid
+        noted = {**unanswered(self.intent), "action": "Evict", "served": copy.metadata.uid, ASKED: text_of(self.now)}
         return Write({"step": "Evict", "holder": self.world.holder, "intent": noted}, ready=not told)
+
+    def outlived(self) -> Write:
+        """The copy takes over."""
+        return self.write("AwaitReplacement", evictedAt=text_of(self.now))
 
     def back(self, phase: str, why: str) -> Write:
         """Have the copy removed."""
@@ -146,9 +152,8 @@ def step(migration: PodMigration, world: World, called_off: str, now: datetime) 
 
 def back(migration: PodMigration, world: World, ending: Ending) -> Write:
     """The copy has to go before the move can end."""
-    intent = {**(migration.status.intent or {}), "action": REMOVE, "ending": ending.phase, "why": ending.why[:1024]}
-    for answered in ("retryAt", "blocked"):  # no budget holds the original any more: it stays
-        intent.pop(answered, None)
+    announced = unanswered(migration.status.intent)  # no budget holds the original any more: it stays
+    intent = {**announced, "action": REMOVE, "ending": ending.phase, "why": ending.why[:1024]}
     return Write({"step": REMOVE, "holder": world.holder, "message": ending.why[:1024], "intent": intent})
 
 
@@ -163,16 +168,18 @@ def not_serving(migration: PodMigration, world: World, now: datetime) -> Write |
         return back(migration, world, Ending("Failed", ended(found)))
     if found.ready:
         return None
-    intent = {**(migration.status.intent or {}), "action": READY, "at": text_of(now), "blocked": False}
+    intent = {**unanswered(migration.status.intent), "action": READY, "at": text_of(now)}
     return Write({"step": READY, "holder": world.holder, "intent": intent})
 
 
 def _create(turn: Turn) -> Action:
     source, found = turn.source, turn.world.replacement
-    if (turn.called_off or source is None) and not turn.is_outlived:
+    if turn.is_outlived:  # the watch may not have told of the copy yet
+        return turn.outlived()
+    if turn.called_off or source is None:
         return turn.back("Cancelled", turn.called_off or "the pod went away before it was copied")
-    if source is None or found is not None:
-        return turn.write(READY, replacement=_claimed(found) if found is not None else None)
+    if found is not None:
+        return turn.write(READY, replacement=_claimed(found))
     marks = marking.of_source(turn.migration, turn.world, MigrationStatus.IN_PROGRESS)
     # Without its mark on the original nobody makes a copy: that is how a move is called off for everybody.
     return (
@@ -185,8 +192,8 @@ def _create(turn: Turn) -> Action:
 def _ready(turn: Turn) -> Action:
     """A pod that somebody deletes is not wanted any more, and neither is its copy."""
     found = turn.world.replacement
-    if turn.is_outlived:
-        return turn.write("AwaitReplacement", evictedAt=text_of(turn.now))
+    if turn.is_outlived and found is not None:
+        return turn.outlived()
     if turn.called_off or turn.source is None:
         return turn.back("Cancelled", turn.called_off or "the pod went away before its copy was Ready")
     if found is None:
@@ -212,6 +219,8 @@ def _late(turn: Turn, what: str) -> Write | None:
 
 def _remove(turn: Turn) -> Action | Ending:
     found = turn.world.replacement
+    if found is not None and turn.is_outlived and not found.terminal:
+        return turn.outlived()
     if found is not None:
         return RemoveCopy(found.metadata.name, found.metadata.uid, found.metadata.resource_version)
     if "sought" not in turn.intent:

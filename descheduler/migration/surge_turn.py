@@ -10,7 +10,7 @@ from typing import Any, Final
 from cluster.objects import Pod, PodMigration
 from descheduler.migration import eviction, marking
 from descheduler.migration.actions import Action, MarkPod, Wait, Write
-from descheduler.migration.endings import Ending, text_of
+from descheduler.migration.endings import Ending, text_of, unanswered
 from descheduler.migration.world import World
 from descheduler.reasons import Code
 from descheduler.scaling import ScaleTarget
@@ -86,7 +86,8 @@ class Turn:
 
     def write(self, step: str, **more: Any) -> Write:
         """Go on to a step, or stay in one with something noted."""
-        intent = {key: value for key, value in {**self.intent, "action": step, **more}.items() if key != "retryAt"}
+        known = self.intent if step == self.migration.status.step else unanswered(self.intent)
+        intent = {key: value for key, value in {**known, "action": step, **more}.items() if key != "retryAt"}
         return Write({"step": step, "holder": self.world.holder, "intent": intent})
 
     def back(self, phase: str, why: str) -> Write:
@@ -102,8 +103,7 @@ def given_up(migration: PodMigration, world: World, ending: Ending, now: datetim
     """Begin the way back; or, on it, leave a number alone that is not ours any more. How it will end stands in
     the intent, because the message tells of whatever goes wrong until then.
     """
-    known = migration.status.intent or {}
-    intent = {key: value for key, value in known.items() if key not in {"retryAt", "blocked"}}
+    intent = unanswered(migration.status.intent)
     if migration.status.step == BACK:
         return Write({"intent": {**intent, "left": True}})
     intent |= {"action": BACK, "ending": ending.phase, "why": ending.why[:1024], "backAt": text_of(now)}
@@ -132,15 +132,20 @@ def available_at(pod: Pod | None, target: ScaleTarget) -> datetime | None:
 
 
 def wait(turn: Turn, since: str, at: datetime | None, what: str) -> Action:
-    """Until then, but neither for ever nor for longer than the node is there."""
-    evicted = eviction.when_time_is_up(turn.migration, turn.world, turn.now)
-    if evicted is not None:
-        return Wait(earliest(evicted.until, at), evicted.note) if isinstance(evicted, Wait) else evicted
+    """Until then, but neither for ever nor for longer than the node is there; and if it is there long after that, not
+    for ever either.
+    """
+    by = turn.world.leave_by
     allowed = turn.world.settings.migrations.ready_timeout + durations.of_seconds(turn.target.min_ready_seconds)
     late = turn.since(since) + allowed
+    if by is not None and by <= turn.now:
+        late = max(late, by + allowed)
     if late <= turn.now:
         return replace(turn.back("Failed", f"{what} after {allowed}"), late=True)
-    return Wait(earliest(late, at, turn.world.leave_by), what)
+    evicted = eviction.when_time_is_up(turn.migration, turn.world, turn.now)
+    if evicted is not None:
+        return Wait(earliest(evicted.until, at, late), evicted.note) if isinstance(evicted, Wait) else evicted
+    return Wait(earliest(late, at, by), what)
 
 
 def earliest(*times: datetime | None) -> datetime | None:

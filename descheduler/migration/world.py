@@ -52,6 +52,8 @@ class World:
     """Why the move is no longer wanted, if it is not: the label is gone, or an emergency stop."""
     namespace_terminating: bool = False
     urgency: Urgency = Urgency.VOLUNTARY
+    node_lost: bool = False
+    """The node of the pod is being lost, or is gone: what is missing may have been taken by it."""
     leave_by: datetime | None = None
     """When the pod has to be asked to stop if it is to stop in order before its node is gone; None if nobody says
     when that will be."""
@@ -143,6 +145,7 @@ def look(
         withdrawn=withdrawn,
         namespace_terminating=namespace is not None and namespace.status.phase == "Terminating",
         urgency=urgency,
+        node_lost=urgency is Urgency.INTERRUPTION,
         target=target,
         young=replacement.young_siblings(source, state, by.now) if source is not None else (),
         budget_free=permitted and source is not None and _budget_free(source, state),

@@ -304,8 +304,8 @@ def test_a_context_is_never_passed_over(tmp_path: Path) -> None:
         auth.as_kubectl(INSIDE, tmp_path, kubeconfig=None, context="nowhere")
 
 
-@pytest.mark.parametrize("content", [None, ""])
-def test_without_any_file_it_is_the_cluster_around_a_pod(
+@pytest.mark.parametrize("content", [None, "", "{}", '{"contexts": [], "current-context": ""}'])
+def test_without_any_file_that_chooses_a_context_it_is_the_cluster_around_a_pod(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None
 ) -> None:
     around = account(tmp_path)
@@ -325,6 +325,21 @@ def test_a_token_that_no_header_can_carry_is_told_and_not_shown(
     with pytest.raises(auth.LoginError, match=r"the token of user 'main-user' of .* no header can carry") as caught:
         auth.connect(path)
     assert "SECRET" not in str(caught.value)
+
+
+def test_a_file_at_home_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auth.InCluster, "from_environ", lambda _: account(tmp_path))
+    (tmp_path / ".kube").mkdir()
+    (tmp_path / ".kube" / "config").write_text("clusters: [")
+    with pytest.raises(auth.LoginError, match="cannot use the kubeconfig"):
+        auth.as_kubectl(INSIDE, tmp_path, kubeconfig=None, context=None)
+
+
+def test_a_proxy_that_is_passed_by_is_nobodys_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://127.0.0.1:1080")
+    monkeypatch.setenv("NO_PROXY", "10.0.0.1")
+    path = kubeconfig(tmp_path / "config", "https://10.0.0.1:6443", {"token": "abc"})
+    assert auth.connect(path).pool.proxy is None
 
 
 def test_a_token_that_got_worse_is_not_used(api: FakeApi, tmp_path: Path) -> None:

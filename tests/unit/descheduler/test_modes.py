@@ -99,6 +99,9 @@ ALONE = build.pod("x", on="a", labels={"app": "x"})
         pytest.param({"desiredHealthy": 1, "currentHealthy": 1}, Mode.RECREATE, id="one more is one too many"),
         pytest.param({"desiredHealthy": 2, "currentHealthy": 1}, BLOCKED, id="it is short of pods"),
         pytest.param({"desiredHealthy": 0, "currentHealthy": 0}, BLOCKED, id="its controller cannot count it"),
+        pytest.param(
+            {"desiredHealthy": 1, "currentHealthy": 1, "observedGeneration": 0}, BLOCKED, id="it was counted before"
+        ),
     ],
 )
 def test_a_copy_frees_the_budget_of_its_original(urgency: Urgency, status: dict[str, int], expected: Any) -> None:
