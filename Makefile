@@ -141,7 +141,8 @@ docs: $(READY)  ## Write the generated pages of docs/ anew.
 
 manifests: binaries  ## Write what `kubectl apply -k` would install as one file, dist/install.yaml (OVERLAY=).
 	@mkdir -p dist
-	@$(PY) -m testbed render manifests/overlays/$(OVERLAY) > dist/install.yaml
+	@$(PY) -m testbed render manifests/overlays/$(OVERLAY) > dist/install.yaml.new
+	@mv dist/install.yaml.new dist/install.yaml
 	@echo "dist/install.yaml: $$(grep -c '^kind:' dist/install.yaml) objects of the overlay $(OVERLAY)"
 
 chart: binaries  ## Write the Helm chart in manifests/chart anew from the kustomize manifests.

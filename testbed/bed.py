@@ -145,6 +145,13 @@ def is_running(home: Path) -> ControlPlane | None:
     return bed if all(bed.status().values()) else None
 
 
+def ended(home: Path) -> list[str]:
+    """Parts of a control plane that was ready and has lost them since; none if it is whole, or there is none."""
+    state = folder.read_state(home.resolve())
+    found = attach(home).status() if state and state["ready"] else {}
+    return [name for name, pid in found.items() if pid is None]
+
+
 def down(home: Path) -> list[str]:
     """Stop everything that belongs to the test bed in `home` and remove its files; returns what was stopped."""
     home = home.resolve()

@@ -36,6 +36,10 @@ COMPONENTS = (
 Binaries = Mapping[str, Path]
 
 
+class NoCache(Exception):
+    """There is nowhere to build to; the message says what to do."""
+
+
 def ensure(environ: Mapping[str, str], *, report: build.Report) -> Binaries:
     """Every binary of the control plane by name: as found where the version matches, else as built."""
     found = dict(_found(environ))
@@ -44,6 +48,21 @@ def ensure(environ: Mapping[str, str], *, report: build.Report) -> Binaries:
         built = built_tools(environ, report=report)
         found |= {name: built / name for name in missing}
     return found
+
+
+def passed_over(environ: Mapping[str, str]) -> Iterator[str]:
+    """Why programs in KUBEBUILDER_ASSETS are not used; whoever names it wants to know."""
+    named = environ.get("KUBEBUILDER_ASSETS", "")
+    wanted = pins.versions()
+    there = {it: path for it in COMPONENTS if (path := shutil.which(it.name, path=named))} if named else {}
+    if named and not there:
+        yield f"KUBEBUILDER_ASSETS: there is no program of the control plane in {named}"
+    for component, path in there.items():
+        printed = _printed_version(path, component)
+        if not matches(printed, wanted[component.project]):
+            said = printed.strip().partition("\n")[0][:80] or "nothing"
+            minor = ".".join(wanted[component.project].split(".")[:2])
+            yield f"KUBEBUILDER_ASSETS: {path} is not used: a v{minor} is needed, and it says {said!r}"
 
 
 def built_tools(environ: Mapping[str, str], *, report: build.Report) -> Path:
@@ -121,8 +140,12 @@ def _build(target: Path, environ: Mapping[str, str], *, report: build.Report) ->
 @contextmanager
 def _locked(path: Path, *, on_wait: Callable[[], None]) -> Iterator[None]:
     """Hold an advisory lock; the kernel drops it with the process, so a killed build blocks nobody."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as unusable:
+        why = f"{path.parent} cannot be used: {unusable.strerror}"
+        raise NoCache(f"{why}; set XDG_CACHE_HOME to a folder that can be written") from None
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,8 +2,11 @@
 
 import collections
 import os
+import shutil
+import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -11,6 +14,10 @@ from testbed import pins
 
 _OWN_VERSION = "sigs.k8s.io/metrics-server/cmd/metrics-server"
 """Prints the version stamped into Kubernetes' libraries as its own, so it is linked with a stamp of its own."""
+
+
+END_SECONDS = 10.0
+"""For Go to remove its temporary files."""
 
 
 class BuildFailed(Exception):
@@ -35,14 +42,14 @@ class Report(Protocol):
 
 def install(go: Path, target: Path, environ: Mapping[str, str], *, report: Report) -> None:
     """Build every `tool` of the module and every program of our own into `target`."""
-    env = _environment(environ, target)
-    done, todo = _packages(go, env, report=report)
-    total = done + todo
-    for packages, version in _groups(go, env):
-        command = [str(go), "install", "-v", *_flags(), "-ldflags", pins.ldflags(version), *packages]
-        for line in _run(command, env):
-            done = min(done + 1, total)
-            report.compiling(line, done, total)
+    with _environment(environ, target) as env:
+        done, todo = _packages(go, env, report=report)
+        total = done + todo
+        for packages, version in _groups(go, env):
+            command = [str(go), "install", "-v", *_flags(), "-ldflags", pins.ldflags(version), *packages]
+            for line in _run(command, env):
+                done = min(done + 1, total)
+                report.compiling(line, done, total)
     report.finished()
 
 
@@ -79,10 +86,20 @@ def _flags() -> tuple[str, ...]:
     return ("-mod=readonly", "-trimpath", "-buildvcs=false", "-tags", pins.TAGS)
 
 
-def _environment(environ: Mapping[str, str], target: Path) -> dict[str, str]:
-    """The caller's environment (proxies and caches are his) with what the result depends on fixed."""
+@contextmanager
+def _environment(environ: Mapping[str, str], target: Path) -> Iterator[dict[str, str]]:
+    """The caller's environment (proxies and caches are his) with what the result depends on fixed. Go's own
+    temporary files are hundreds of megabytes, and stay where it is killed: they are beside the target, whose builder
+    holds a lock.
+    """
+    temporary = target.with_suffix(".tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
     fixed = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off", "GOBIN": str(target)}
-    return {**environ, **fixed}
+    try:
+        yield {**environ, **fixed, "GOTMPDIR": str(temporary)}
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def install_module(
@@ -104,15 +121,22 @@ def install_module(
         "-s -w",
         *packages,
     ]
-    for line in _run(command, _environment(environ, target), module):
-        tell(line)
+    with _environment(environ, target) as env:
+        for line in _run(command, env, module):
+            tell(line)
 
 
-def _run(command: Sequence[str], env: Mapping[str, str], module: Path = pins.MODULE) -> collections.abc.Iterator[str]:
+def _run(command: Sequence[str], env: Mapping[str, str], module: Path = pins.MODULE) -> Iterator[str]:
     """Lines the command prints, as it prints them; stops it when the reader is interrupted."""
     tail: collections.deque[str] = collections.deque(maxlen=20)
     with subprocess.Popen(
-        command, cwd=module, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        command,
+        cwd=module,
+        env=env,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        process_group=0,
     ) as process:
         assert process.stdout is not None  # noqa: S101 - says so to the type checker
         try:
@@ -120,7 +144,16 @@ def _run(command: Sequence[str], env: Mapping[str, str], module: Path = pins.MOD
                 tail.append(line.rstrip())
                 yield tail[-1]
         except BaseException:
-            process.terminate()
+            _end(process)
             raise
     if process.returncode != 0:
         raise BuildFailed(f"go {command[1]} ended with {process.returncode}:{os.linesep}" + os.linesep.join(tail))
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Go and its compilers, which it leaves at work when it ends; they have a process group of their own."""
+    for number in (signal.SIGINT, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(END_SECONDS)

@@ -4,10 +4,11 @@ import argparse
 import asyncio
 import functools
 import io
+import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -37,7 +38,14 @@ from testbed import (
 
 ROOT = Path(__file__).parent.parent
 DEFAULT_DIR = Path(".testbed/dev")
-EXPECTED = (folder.Refused, bed.DidNotStart, build.BuildFailed, golang.NoToolchain, sources.NotApplied)
+EXPECTED = (
+    folder.Refused,
+    bed.DidNotStart,
+    binaries.NoCache,
+    build.BuildFailed,
+    golang.NoToolchain,
+    sources.NotApplied,
+)
 """Failures that the user can do something about: told in words, without a traceback."""
 
 
@@ -65,12 +73,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {failure}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("interrupted; everything this command started is stopped", file=sys.stderr)
+        print(f"interrupted; {INTERRUPTED.get(run, 'everything this command started is stopped')}", file=sys.stderr)
         return 130
 
 
 def _up(options: argparse.Namespace) -> int:
     found = _binaries()
+    if lost := bed.ended(options.dir):
+        what = f"the control plane in {options.dir} has lost {', '.join(lost)}"
+        print(f"{what}: a new one takes its place, without what was in it", file=sys.stderr)
     running = bed.up(options.dir, found, nodes=options.nodes, spot=options.spot)
     print(f"kubectl: {found['kubectl']}")
     print(f"KUBECONFIG={running.kubeconfig}")
@@ -134,6 +145,10 @@ def _down(options: argparse.Namespace) -> int:
         stopped = bed.down(home)
         print(f"{home}: stopped {', '.join(stopped)}" if stopped else f"{home}: nothing was running")
     return 0
+
+
+INTERRUPTED: Mapping[Callable[[argparse.Namespace], int], str] = {_down: "run it again to stop what is left"}
+"""What is said of commands that start nothing."""
 
 
 def _guard(options: argparse.Namespace) -> int:
@@ -201,6 +216,8 @@ def _show_binaries(options: argparse.Namespace) -> int:
 
 
 def _binaries() -> binaries.Binaries:
+    for line in binaries.passed_over(os.environ):
+        print(line, file=sys.stderr)
     report = progress.BuildProgress(Console(stderr=True))
     try:
         return binaries.ensure(os.environ, report=report)
@@ -240,7 +257,7 @@ def _parser() -> argparse.ArgumentParser:
     command("kubelet", _kubelet, "keep the volumes of installed processes up to date (used by `install` itself)")
     command("kube-proxy", _kube_proxy, "lead Services to installed processes (used by `install` itself)")
     show = command("demo", _demo, "show the main job on a control plane of its own, then remove it")
-    show.add_argument("--pause", type=float, default=None, help="seconds to stay on the last picture")
+    show.add_argument("--pause", type=_seconds, default=None, help="seconds to stay on the last picture")
     rendered = command("render", _render, "print the objects of a kustomize folder, without a cluster")
     rendered.add_argument("folder", type=Path)
     command("chart", _chart, "write manifests/chart anew from the kustomize manifests")
@@ -253,6 +270,16 @@ def _parser() -> argparse.ArgumentParser:
     built = command("binaries", _show_binaries, "find or build the binaries")
     built.add_argument("--list", action="store_true", help="only name them with their versions")
     return parser
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to 3600")
+    return value
 
 
 def _count(text: str) -> int:

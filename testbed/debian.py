@@ -1,7 +1,7 @@
 """Programs of the Debian archive, unpacked into the cache and not installed, which takes no rights."""
 
-import os
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -18,14 +18,19 @@ def unpacked(packages: Sequence[str], environ: Mapping[str, str]) -> Path:
     """The folder in which these packages lie as they would under `/`, the first one giving its name."""
     base = pins.cache_dir(environ) / packages[0]
     if not base.exists():
-        fresh = base.with_name(f"{packages[0]}.{os.getpid()}")
-        fresh.mkdir(parents=True, exist_ok=True)
-        _download(packages, fresh)
-        for package in fresh.glob("*.deb"):
-            subprocess.run(["dpkg-deb", "-x", str(package), str(fresh)], check=True)
-            package.unlink()
-        if not base.exists():
-            fresh.rename(base)
+        base.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=base.parent, prefix=f"{packages[0]}.") as folder:
+            fresh = Path(folder) / packages[0]
+            fresh.mkdir()
+            _download(packages, fresh)
+            for package in fresh.glob("*.deb"):
+                subprocess.run(["dpkg-deb", "-x", str(package), str(fresh)], check=True)
+                package.unlink()
+            try:
+                fresh.rename(base)
+            except OSError:
+                if not base.exists():  # else another process was quicker
+                    raise
     return base
 
 

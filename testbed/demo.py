@@ -8,6 +8,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -37,6 +38,8 @@ def run(binaries: Binaries, *, console: Console, pause_seconds: float | None = N
         return _play(home, binaries, console, pause_seconds)
     finally:
         bed.down(home)
+        with suppress(OSError):  # one that was never begun; what is not empty is none of ours
+            home.rmdir()
         console.print("The control plane is stopped and removed.")
 
 

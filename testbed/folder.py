@@ -22,26 +22,35 @@ class Refused(Exception):
 @contextmanager
 def claimed(home: Path) -> Iterator[None]:
     """Let one `up` at a time work in a folder; the kernel ends the claim with the process."""
-    if home.is_dir() and any(home.iterdir()) and not is_ours(home):
-        raise Refused(f"{home} is not empty and is not a test bed; choose another --dir")
     try:
+        if home.is_dir() and any(home.iterdir()) and not is_ours(home):
+            raise Refused(f"{home} is not empty and is not a test bed; choose another --dir")
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         marker = (home / MARKER).open("a+")
     except OSError as unusable:
-        raise Refused(f"{home} cannot be used: {unusable.strerror}; choose another --dir") from None
+        raise _unusable(home, unusable) from None
     with marker:
         try:
             fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Refused(f"another `up` is at work in {home}") from None
-        if not is_ours(home):
+        try:
             (home / MARKER).write_text(MARK)
+        except OSError as unusable:  # the disk is full
+            erase(home)
+            raise _unusable(home, unusable) from None
         yield
 
 
+def _unusable(home: Path, why: OSError) -> Refused:
+    return Refused(f"{home} cannot be used: {why.strerror}; choose another --dir")
+
+
 def is_ours(home: Path) -> bool:
+    """It says so; or there is nothing else in it than an empty marker, of one who ended while making it."""
     try:
-        return (home / MARKER).read_text() == MARK
+        said = (home / MARKER).read_text()
+        return said == MARK or (not said and [it.name for it in home.iterdir()] == [MARKER])
     except (OSError, UnicodeDecodeError):
         return False
 

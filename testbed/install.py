@@ -37,6 +37,9 @@ def install(running: ControlPlane, manifests: Path | Source = MANIFESTS, *, tell
     Processes of the same Deployments from an earlier install are replaced; they keep their ports. If it fails or is
     interrupted, the processes are stopped and the objects stay.
     """
+    if lost := bed.ended(running.home):
+        what = f"{', '.join(lost)} {'is' if len(lost) == 1 else 'are'} not running"
+        raise NotInstalled(f"{what} in {running.home}; `down` and `up` make a new control plane")
     source: Source = Kustomization(manifests) if isinstance(manifests, Path) else manifests
     documents = source.render(running)
     deployments = [document for document in documents if document["kind"] == "Deployment"]

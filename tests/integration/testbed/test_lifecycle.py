@@ -115,7 +115,12 @@ def test_killed_and_cleaned_by_the_next_up_then_killed_part_by_part_and_cleaned_
     before = bed.up(home, control_plane_binaries, nodes=1)
     leftover = dict(process.running(home))["kwok"]
     kill("kube-apiserver", home)
+    installed = command("install", "--dir", home)
+    assert installed.returncode == 1
+    assert f"error: kube-apiserver is not running in {home}; `down` and `up` make a new" in installed.stderr
+    assert bed.ended(home) == ["kube-apiserver"]
     after = bed.up(home, control_plane_binaries, owner=os.getpid())
+    assert bed.ended(home) == []
     assert process.has_ended(leftover)
     assert after.api().list("nodes") == [], "it is a new cluster"
     assert set(before.ports) == set(after.ports)

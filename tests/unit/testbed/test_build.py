@@ -5,6 +5,7 @@ build is what every test of the control plane runs on.
 """
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -32,6 +33,7 @@ def slow_go(tmp_path: Path) -> Path:
         else:
             with open("{tmp_path}/installs", "a") as counted:
                 counted.write(sys.argv[-1] + "\\n")
+            (pathlib.Path(os.environ["GOTMPDIR"]) / "go-build1").mkdir(exist_ok=True)
             gate = pathlib.Path("{tmp_path}/gate")
             while gate.exists():
                 time.sleep(0.01)
@@ -104,7 +106,8 @@ def test_two_builds_at_once_become_one(tmp_path: Path, slow_go: Path) -> None:
     assert bool(first.steps) != bool(second.steps), "one built, the other waited"
 
 
-def test_a_killed_build_is_taken_up_again(tmp_path: Path, slow_go: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_a_build_that_was_ended_is_taken_up_again(tmp_path: Path, slow_go: Path, number: int) -> None:
     gate = tmp_path / "gate"
     gate.touch()
     environ = _environ(tmp_path, slow_go)
@@ -117,13 +120,16 @@ def test_a_killed_build_is_taken_up_again(tmp_path: Path, slow_go: Path) -> None
         start_new_session=True,
     )
     eventually((tmp_path / "installs").exists, what="the build")
-    os.killpg(child.pid, 9)
-    child.wait()
-    assert list(pins.cache_dir(environ).glob("bin-*.partial")), "the half result is not taken for a whole one"
+    killed = number == signal.SIGKILL
+    os.killpg(child.pid, number) if killed else child.send_signal(number)
+    assert child.wait(timeout=30) == (-9 if killed else 130)
+    cache = pins.cache_dir(environ)
+    assert list(cache.glob("bin-*.partial")), "the half result is not taken for a whole one"
+    assert bool(list(cache.glob("bin-*.tmp"))) == killed, "Go's temporary files are large"
     gate.unlink()
     found = binaries.ensure(environ, report=Recorder())
     assert all(path.exists() for path in found.values())
-    assert not list(pins.cache_dir(environ).glob("bin-*.partial"))
+    assert not list(cache.glob("bin-*.partial")) + list(cache.glob("bin-*.tmp"))
 
 
 def test_a_cache_that_lost_a_binary_is_built_again(tmp_path: Path, slow_go: Path) -> None:

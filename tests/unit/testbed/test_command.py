@@ -8,8 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from testbed import command
+
 ROOT = Path(__file__).parents[3]
 LOADING = "import signal, sys\nprint('loading', flush=True)\nsignal.pause()\n"
+
+
+@pytest.mark.parametrize("value", ["-5", "nan", "inf", "long"])
+def test_a_pause_that_is_none_is_refused_before_anything_begins(
+    capsys: pytest.CaptureFixture[str], value: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command.main(["demo", f"--pause={value}"])
+    assert ended.value.code == 2
+    assert f"argument --pause: '{value}' is not a number of seconds from 0 to 3600" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("library", ["psutil", "rich", "urllib3", "yaml"])

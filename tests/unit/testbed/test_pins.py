@@ -95,6 +95,29 @@ def test_wrong_version_is_not_taken(tmp_path: Path) -> None:
     assert found["etcd"] == cached / "etcd"
 
 
+def test_it_is_said_why_assets_are_passed_over(tmp_path: Path) -> None:
+    """Who names them does so to save ten minutes of building."""
+    nothing = {"KUBEBUILDER_ASSETS": str(tmp_path)}
+    assert list(binaries.passed_over({"PATH": str(tmp_path)})) == []
+    assert list(binaries.passed_over(nothing)) == [
+        f"KUBEBUILDER_ASSETS: there is no program of the control plane in {tmp_path}"
+    ]
+    _program(tmp_path / "kwok", f"v{pins.versions()['kwok']}")
+    _program(tmp_path / "etcd", "etcd Version: 3.4.23")
+    (told,) = binaries.passed_over(nothing)
+    assert (
+        told
+        == f"KUBEBUILDER_ASSETS: {tmp_path}/etcd is not used: a v3.6 is needed, and it says 'etcd Version: 3.4.23'"
+    )
+
+
+@pytest.mark.parametrize("cache", ["/proc/no/cache", "/dev/null/cache"])
+def test_a_cache_that_cannot_be_used_is_told(tmp_path: Path, cache: str) -> None:
+    environ = {"PATH": str(tmp_path), "XDG_CACHE_HOME": cache}
+    with pytest.raises(binaries.NoCache, match=f"{cache}/spotshift cannot be used: .*; set XDG_CACHE_HOME to"):
+        binaries.ensure(environ, report=Silent())
+
+
 @pytest.mark.parametrize(
     ("found", "expected"),
     [("1.26.4", True), ("1.26.10", True), ("1.27rc1", True), ("1.26.3", False), ("1.9", False), ("", False)],
