@@ -10,7 +10,7 @@ from cluster.client import Client
 from cluster.meta import ObjectMeta, Part
 from cluster.objects import PartialObjectMetadata
 from cluster.resources import VALIDATINGADMISSIONPOLICIES, VALIDATINGADMISSIONPOLICYBINDINGS
-from console.health import parts
+from console.health import parts, rights
 from console.health.finding import APPLY, Finding, Level
 from policy import names
 
@@ -23,6 +23,8 @@ POLICIES: Final = (
 )
 OF_CERTS: Final = ("spotshift-certs-secrets",)
 """With cert-manager in the place of certs, nobody has the rights that it limits."""
+OF_COPIES: Final = ("spotshift-descheduler-copies",)
+"""Shipped by the component recreate, together with the right that it limits."""
 DENY: Final = "Deny"
 
 
@@ -41,7 +43,11 @@ def check(client: Client, namespace: str) -> Finding:
     try:
         listed = client.list(VALIDATINGADMISSIONPOLICIES, type=PartialObjectMetadata, metadata_only=True)
         bindings = client.list(VALIDATINGADMISSIONPOLICYBINDINGS, type=_Binding).items
-        wanted = POLICIES + (OF_CERTS if parts.is_there(client, names.CERTS, namespace) else ())
+        wanted = (
+            POLICIES
+            + (OF_CERTS if parts.is_there(client, names.CERTS, namespace) else ())
+            + (OF_COPIES if rights.makes_copies(client, namespace) else ())
+        )
     except errors.Forbidden as denied:
         return Finding("policies", Level.UNKNOWN, denied.message)
     except errors.NotFound:

@@ -133,6 +133,11 @@ def of_person(client: Client, namespace: str | None) -> Finding:
     return Finding("your rights", Level.WARNING, text, "docs/kubectl-plugin.md has what each command needs")
 
 
+def makes_copies(client: Client, namespace: str) -> bool:
+    """Whether the descheduler may create pods, which the component recreate lets it. Raises Forbidden."""
+    return _may(client, Right("create", "", "pods"), "", _account(names.DESCHEDULER, namespace))
+
+
 def rights(table: Table) -> list[Right]:
     """Each verb by itself."""
     return [Right(verb, group, resource) for (group, resource), verbs in table.items() for verb in verbs.split()]

@@ -11,7 +11,8 @@ from policy import names
 from tests.unit.cluster import fake_api
 from tests.unit.cluster.fake_api import Answer, Seen
 
-BASE = Path(__file__).parents[3] / "manifests" / "base"
+MANIFESTS = Path(__file__).parents[3] / "manifests"
+BASE = MANIFESTS / "base"
 FILES = {names.DESCHEDULER: BASE / "descheduler" / "rbac.yaml", names.WEBHOOK: BASE / "webhook" / "rbac.yaml"}
 
 
@@ -34,12 +35,64 @@ def test_the_tables_are_those_of_the_manifests(account: str) -> None:
     assert set(rights.rights(rights.ACCOUNTS[account])) == granted(account)
 
 
-def test_the_policies_are_those_of_the_manifests() -> None:
-    files = (BASE / "migrations" / "policies.yaml", BASE / "certs" / "policy.yaml")
+def shipped(kind: str) -> set[str]:
+    """Names of all objects of a kind; the chart is made of the same."""
+    files = [it for it in MANIFESTS.rglob("*.yaml") if not it.is_relative_to(MANIFESTS / "chart")]
     found = [it for file in files for it in yaml.safe_load_all(file.read_text())]
-    assert {*fences.POLICIES, *fences.OF_CERTS} == {
-        it["metadata"]["name"] for it in found if it["kind"] == "ValidatingAdmissionPolicy"
+    return {it["metadata"]["name"] for it in found if it and it.get("kind") == kind}
+
+
+def test_the_policies_are_those_of_the_manifests() -> None:
+    policies = shipped("ValidatingAdmissionPolicy")
+    assert {*fences.POLICIES, *fences.OF_CERTS, *fences.OF_COPIES} == policies
+    assert shipped("ValidatingAdmissionPolicyBinding") == policies
+
+
+OF_ALL = {*fences.POLICIES, *fences.OF_CERTS}
+COPIES = set(fences.OF_COPIES)
+FENCES: dict[str, tuple[bool, set[str], set[str], Level, str]] = {
+    "without copies": (False, OF_ALL, OF_ALL, Level.OK, "all 6 admission policies are in place and deny"),
+    "with copies": (
+        True,
+        OF_ALL | COPIES,
+        OF_ALL | COPIES,
+        Level.OK,
+        "all 7 admission policies are in place and deny",
+    ),
+    "no policy for copies": (True, OF_ALL, OF_ALL, Level.FAILED, "missing: spotshift-descheduler-copies"),
+    "no binding for copies": (
+        True,
+        OF_ALL | COPIES,
+        OF_ALL,
+        Level.FAILED,
+        "without a binding that denies: spotshift-descheduler-copies",
+    ),
+}
+
+
+@pytest.mark.parametrize(("may_copy", "there", "bound", "level", "text"), FENCES.values(), ids=FENCES.keys())
+def test_copies_are_fenced_where_they_may_be_made(
+    may_copy: bool, there: set[str], bound: set[str], level: Level, text: str
+) -> None:
+    listed = {
+        "validatingadmissionpolicies": [{"metadata": {"name": it}} for it in there],
+        "validatingadmissionpolicybindings": [
+            {"metadata": {"name": it}, "spec": {"policyName": it, "validationActions": ["Deny"]}} for it in bound
+        ],
     }
+
+    def script(seen: Seen) -> Answer:
+        if seen.method == "POST":
+            assert seen.body["spec"]["user"] == f"system:serviceaccount:{names.NAMESPACE}:{names.DESCHEDULER}"
+            asked = seen.body["spec"]["resourceAttributes"]
+            return Answer(201, {"status": {"allowed": may_copy and asked == {"verb": "create", "resource": "pods"}}})
+        items = listed.get(seen.path.rpartition("/")[2], [])
+        return Answer(body={"metadata": {"name": "it", "resourceVersion": "1"}, "items": items})
+
+    with fake_api.running() as api:
+        api.script = script
+        found = fences.check(api.client(rate_limit=None), names.NAMESPACE)
+    assert (found.level, found.text) == (level, text)
 
 
 def bound_in_shop(seen: Seen) -> Answer:
