@@ -63,8 +63,8 @@ def count(text: str) -> int:
 
 def address(text: str) -> tuple[str, int]:
     """`127.0.0.1:8090`, `[::1]:8090`, `:8090` for every address of the machine."""
-    host, _, port = text.rpartition(":")
-    if not (port.isascii() and port.isdigit()) or int(port) > 65535:
+    host, colon, port = text.rpartition(":")
+    if not (colon and port.isascii() and port.isdigit()) or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not accepted, use HOST:PORT, such as 127.0.0.1:8090")
     return host.strip("[]"), int(port)
 

@@ -24,7 +24,7 @@ from console.web.board import Board
 from console.web.streams import Streams
 from console.web.watcher import Watcher
 from policy import names
-from telemetry import logs
+from telemetry import listening, logs
 from telemetry.catalogue import Log
 from telemetry.meter import Meter
 
@@ -44,7 +44,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--host", action="append", default=[], metavar="NAME", help="a further name of this page; * for any"
     )
-    made.add_argument("--token-file", type=Path, help="only whoever knows what is in this file may look")
+    made.add_argument(
+        "--token-file",
+        type=Path,
+        help="only whoever knows what is in this file may look; needed wherever others can connect",
+    )
     made.add_argument("--interval", type=float, default=2.0, metavar="SECONDS", help="between two pictures, at least")
     made.add_argument(
         "--system-namespace", type=arguments.namespace, default=names.NAMESPACE, help="where spotshift is installed"
@@ -55,15 +59,29 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
+def _parsed(given: Sequence[str] | None) -> argparse.Namespace:
+    """Whoever can connect may look, unless there is a token: without one nobody else may be able to."""
+    command = parser()
+    options = command.parse_args(given)
+    if options.token_file is None and not access.is_private(options.listen[0]):
+        where = listening.shown(*options.listen)
+        command.error(
+            f"argument --listen: '{where}' can be reached from elsewhere and is not accepted without --token-file, "
+            f"use a loopback address, such as {LISTEN}"
+        )
+    return options
+
+
 def main(given: Sequence[str] | None = None) -> int:
     """Serve until SIGTERM."""
-    options = parser().parse_args(given)
+    options = _parsed(given)
+    host, _ = options.listen
     try:
-        allowed = Access(_token(options.token_file), access.LOCAL | frozenset(options.host))
+        allowed = Access(_token(options.token_file), access.names(host, options.host))
         connection = auth.as_kubectl(os.environ, Path.home(), kubeconfig=options.kubeconfig, context=options.context)
     except (auth.LoginError, OSError, ValueError) as wrong:
         return _failed(str(wrong))
-    where = "{}:{}".format(*options.listen)
+    where = listening.shown(*options.listen)
     log = logs.Logger(logs.stream_sink(sys.stdout, options.log_format), now=_wall, strict=False)
     runtime = Runtime(time.monotonic, _wall, random.Random(), log.bind(component="console"), Meter(strict=False))  # noqa: S311 - for jitter
     board = Board()
@@ -79,7 +97,7 @@ def main(given: Sequence[str] | None = None) -> int:
         except errors.ApiError as error:
             raise SystemExit(f"error: {door.told(error, connection.server)}") from error
         watchers.append(watcher)
-        runtime.log.emit(Log.LISTENING, address=f"http://{where}/")
+        runtime.log.emit(Log.LISTENING, address=access.url(host, server.port))
         return app.create(board, allowed, Streams(serve.PAGES))
 
     def stop() -> None:

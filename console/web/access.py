@@ -7,12 +7,17 @@ own that resolves to this machine, so the name that a browser asked for is looke
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+import ipaddress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from telemetry import listening
+
 COOKIE: Final = "spotshift-token"
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+EVERYWHERE: Final = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what is asked for, not chosen
+"""Every address of the machine, as it is asked for, with one of them that a browser takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,24 @@ class Access:
         """The token of a request."""
         kind, _, value = headers.get("Authorization", "").partition(" ")
         return value.strip() if kind.lower() == "bearer" else cookies.get(COOKIE, "")
+
+
+def is_private(host: str) -> bool:
+    """Whether only this machine can connect to what listens there. Nobody can tell of a name but one."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def names(host: str, further: Iterable[str]) -> frozenset[str]:
+    """What the page may be asked for by: where it listens, unless that is everywhere, and what was named besides."""
+    return LOCAL | ({host.lower()} - EVERYWHERE.keys()) | frozenset(further)
+
+
+def url(host: str, port: int) -> str:
+    """What to type into a browser on this machine."""
+    return f"http://{listening.shown(EVERYWHERE.get(host, host), port)}/"
 
 
 def bare(host: str) -> str:

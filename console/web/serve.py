@@ -29,7 +29,10 @@ class Server(BaseApplication):  # type: ignore[misc]
     def __init__(self, compose: Callable[[], Flask], *, listen: tuple[str, int], stop: Callable[[], None]) -> None:
         """Raises OSError if it cannot listen there."""
         self._compose = compose
-        self._settings = settings(_listening(*listen)) | {"worker_exit": lambda _, __: stop()}
+        listener = _listening(*listen)
+        self.port: int = listener.getsockname()[1]
+        """The real one, even if 0 was asked for."""
+        self._settings = settings(listener.detach()) | {"worker_exit": lambda _, __: stop()}
         super().__init__()
 
     def load_config(self) -> None:
@@ -70,13 +73,13 @@ def _hang_up(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
 
 
-def _listening(host: str, port: int) -> int:
+def _listening(host: str, port: int) -> socket.socket:
     """A socket of our own: gunicorn would ask for a port that is taken for seconds, and say so in a log."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.create_server((host, port), family=family)
     # Whoever is accepted inherits it.
     made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", WRITE_SECONDS, 0))
-    return made.detach()
+    return made
 
 
 def settings(listener: int) -> dict[str, Any]:
