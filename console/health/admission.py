@@ -65,8 +65,16 @@ def _tried(client: Client, namespace: str, in_force: InForce, system: str) -> Fi
     settings = in_force.settings
     if keys.under(settings.label_prefix).managed in made.metadata.labels:
         return Finding(CHECK, Level.OK, f"answers: a pod in namespace {namespace} would be looked after")
-    if settings.mode is Mode.OBSERVE or namespace in settings.excluded_namespaces or namespace == system:
-        text = f"cannot be seen: in namespace {namespace}, in mode {settings.mode}, pods are left as they are"
+    if settings.mode is Mode.OBSERVE:
+        return Finding(CHECK, Level.OK, "changes nothing: the mode is observe, in which pods are left as they are")
+    return _left_alone(client, namespace, in_force, system)
+
+
+def _left_alone(client: Client, namespace: str, in_force: InForce, system: str) -> Finding:
+    """Why a pod has no label in the mode enforce."""
+    settings = in_force.settings
+    if namespace in settings.excluded_namespaces or namespace == system:
+        text = f"cannot be seen: namespace {namespace} is excluded, so pods are left as they are"
         return Finding(CHECK, Level.UNKNOWN, text, "use -n with a namespace that is not excluded")
     said = _opted(client, namespace, settings.label_prefix)
     if said not in {"", Rescheduling.ENABLED.value}:
