@@ -121,6 +121,13 @@ def partitions(context: Context) -> tuple[Partition, ...]:
     return context.state.roster.once(_partitions, percent)
 
 
+def notice(node: Node, context: Context) -> Loss | None:
+    """What was written down on a node and has not run out, whether or not its sign is still there; nothing if the
+    strategy is off.
+    """
+    return next(_standing(node, context), None) if STRATEGY in context.settings.enabled_strategies else None
+
+
 def next_change(context: Context) -> datetime | None:
     """When the answer changes though nothing happens: silence has lasted long enough, or a notice has run out."""
     after = context.settings.strategies.spot_interruption.not_ready_after

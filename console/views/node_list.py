@@ -13,7 +13,9 @@ from console import ages
 from console.look import Look
 from console.states import State
 from console.views import drains
-from descheduler import report, strategies
+from descheduler import interruption, report, strategies
+from descheduler.guards import Context
+from descheduler.interruption import Loss
 from descheduler.node_state import NodeState
 from descheduler.state import ClusterState
 from descheduler.strategies import load_balancing, resource_optimization
@@ -54,6 +56,7 @@ class Seen:
 def see(look: Look) -> tuple[Seen, ...]:
     """Every node that is known, by name."""
     state = look.state
+    context = Context(state, look.settings, look.keys, look.now, {})  # of which rests say nothing about a node
     hot = too_full(state, look.settings, look.gathered.usage, look.now)
     leaving, coming = _under_way(state)
     found = []
@@ -63,7 +66,7 @@ def see(look: Look) -> tuple[Seen, ...]:
             read = node.signals_at(look.now)
             why = hot.get(name, {})
             drain = drains.read(node.node, look.keys)
-            states = _states(node, node.node, read, why)
+            states = _states(node, node.node, read, why, interruption.notice(node.node, context))
             found.append(Seen(node, node.node, states, read, why, drain, leaving[name], coming[name]))
     return tuple(found)
 
@@ -80,8 +83,12 @@ def too_full(
     return found
 
 
-def _states(node: NodeState, item: Node, read: Sequence[Signal], hot: Mapping[str, str]) -> tuple[State, ...]:
+def _states(
+    node: NodeState, item: Node, read: Sequence[Signal], hot: Mapping[str, str], notice: Loss | None
+) -> tuple[State, ...]:
     found = {_BY_SIGNAL[it.kind] for it in read if it.kind in _BY_SIGNAL}
+    if notice is not None:  # also if its sign is gone
+        found.add(State.INTERRUPTED)
     if not node.ready:
         found.add(State.NOT_READY)
     if item.spec.unschedulable:

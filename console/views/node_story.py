@@ -11,6 +11,7 @@ from typing import Any
 
 from console import ages
 from console.look import Look
+from console.states import State
 from console.views import node_list
 from console.views.node_list import Seen
 from descheduler import drain, memory, misread, plan, report, signs
@@ -127,7 +128,7 @@ def _room(told: Plain) -> str:
 
 def _notice(told: Plain) -> Iterator[str]:
     """Of a notice whose sign is gone: nothing else on the page would say why the node is closed."""
-    notice = told["interruption"]
+    notice = told["interruption"] if State.INTERRUPTED in told["states"] else None
     if notice and notice["deadline"] and all(it["source"] != notice["cause"] for it in told["signals"]):
         yield f"{notice['cause']} said interruption, which holds until {notice['deadline']} though the sign is gone"
 

@@ -29,6 +29,9 @@ def states(look: Look) -> dict[str, list[str]]:
     return {it["name"]: it["states"] for it in node_list.of(node_list.see(look), look)["nodes"]}
 
 
+TAINT = "aws-node-termination-handler/spot-itn"
+NOTICE = {OURS.interruption_cause: f"taint {TAINT}", OURS.interruption_deadline: "2026-11-16T06:02:00Z"}
+PASSED = {**NOTICE, OURS.interruption_deadline: "2026-11-16T05:58:00Z"}
 STATES: dict[str, tuple[Node, list[str]]] = {
     "well": (build.node("n", spot=True), ["ready"]),
     "not ready": (build.node("n", ready=False), ["not-ready"]),
@@ -37,6 +40,11 @@ STATES: dict[str, tuple[Node, list[str]]] = {
     "label, taken up": (build.node("n", labels=LABEL, unschedulable=True), ["maintenance", "cordoned"]),
     "label with another value": (build.node("n", labels={OURS.maintenance: "yes"}), ["ready"]),
     "interrupted": (build.node("n", taints=[ITN]), ["interrupted"]),
+    "a notice without its sign": (
+        build.node("n", unschedulable=True, annotations=NOTICE),
+        ["interrupted", "cordoned"],
+    ),
+    "a notice that has run out": (build.node("n", unschedulable=True, annotations=PASSED), ["cordoned"]),
     "may go": (build.node("n", taints=[REBALANCE]), ["rebalance"]),
     "everything": (
         build.node("n", taints=[ITN], labels=LABEL, ready=False, unschedulable=True),
@@ -358,10 +366,6 @@ def test_the_story_of_a_node_with_values_that_mean_nothing() -> None:
     assert page.rows == tuple((it,) for it in told["mistakes"])
 
 
-TAINT = "aws-node-termination-handler/spot-itn"
-NOTICE = {OURS.interruption_cause: f"taint {TAINT}", OURS.interruption_deadline: "2026-11-16T06:02:00Z"}
-
-
 @pytest.mark.parametrize("there", [True, False], ids=["the sign is there", "the sign is gone"])
 def test_the_story_of_a_node_whose_notice_stands(there: bool) -> None:
     taints = [{"key": TAINT, "effect": "NoSchedule"}] if there else []
@@ -372,6 +376,22 @@ def test_the_story_of_a_node_whose_notice_stands(there: bool) -> None:
     room = next(it.title for it in node_story.pages(told, seen, NOW) if it.title.startswith("No pod is sent to it"))
     assert (f"taint {TAINT} says interruption" in room) is there
     assert ("holds until 2026-11-16T06:02:00Z though the sign is gone" in room) is not there
+    assert node_list.text(seen) == "interrupted, cordoned"
+    assert overview.nodes_text(overview.of(look)["nodes"]).endswith(": 1 interrupted, 1 cordoned")
+
+
+NO_NOTICE = {
+    "it has run out": (PASSED, Settings()),
+    "nobody goes by it": (NOTICE, Settings(enabled_strategies=("NodeMaintenance",))),
+}
+
+
+@pytest.mark.parametrize(("notes", "settings"), NO_NOTICE.values(), ids=NO_NOTICE.keys())
+def test_a_notice_that_does_not_hold_is_not_said_to(notes: dict[str, str], settings: Settings) -> None:
+    look = looks.of(build.node("a", spot=True, unschedulable=True, annotations=notes), settings=settings)
+    (seen,) = node_list.see(look)
+    titles = [it.title for it in node_story.pages(node_story.of(seen, look), seen, NOW)]
+    assert (node_list.text(seen), "No pod is sent to it: it is cordoned" in titles) == ("cordoned", True)
 
 
 def test_the_story_of_a_node_of_which_there_is_nothing_to_say() -> None:
