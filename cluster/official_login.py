@@ -5,6 +5,7 @@ Imported when one is needed and not before: with all that the package brings alo
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,8 @@ def from_kubeconfig(paths: Sequence[Path], context: str | None) -> Login:
         loader = kube_config.KubeConfigLoader(merged.config, active, config_base_path=None)  # type: ignore[no-untyped-call]
         loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
         user, base = _user(merged.config, loader.current_context["context"])
-    except (ConfigException, OSError, yaml.YAMLError, ValueError, TypeError, KeyError) as exc:
-        raise LoginError(f"cannot use the kubeconfig {named}: {exc}") from exc
+    except (ConfigException, OSError, yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError) as exc:
+        raise LoginError(_something_else(paths) or f"cannot use the kubeconfig {named}: {exc}") from exc
     told = f"user {loader.current_context['context'].get('user')!r} of {named}"
     if user.get("exec") and not configuration.api_key and not configuration.cert_file:
         raise LoginError(f"the exec plugin {user['exec'].get('command')!r} of {told} gave no credentials")
@@ -72,6 +73,16 @@ def _login(configuration: Configuration, told: str, token_file: Path | None = No
 def _current_context(files: Any) -> str | None:
     """That of the first file that sets one, as kubectl has it; the official merge takes the last."""
     return next((str(file["current-context"]) for file in files if file.get("current-context")), None)
+
+
+def _something_else(paths: Sequence[Path]) -> str:
+    """That one of them is another file altogether, of which the package says no more than Python does."""
+    for path in paths:
+        with contextlib.suppress(OSError, ValueError, yaml.YAMLError):
+            found = yaml.safe_load(path.read_text())
+            if not isinstance(found, dict | None):
+                return f"{path} is no kubeconfig: it names no clusters, users and contexts"
+    return ""
 
 
 def _user(config: Any, context: Mapping[str, Any]) -> tuple[Mapping[str, Any], Path]:

@@ -203,6 +203,8 @@ def test_the_namespace_of_the_context(tmp_path: Path) -> None:
 
 BROKEN_PLUGIN = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "/no/such/plugin"}}
 
+NESTED = "current-context: a\ncontexts: [{name: a, context: 5}]\nclusters: []\nusers: []\n"
+
 
 @pytest.mark.parametrize(
     ("content", "context", "told"),
@@ -210,7 +212,9 @@ BROKEN_PLUGIN = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "comm
         pytest.param(None, None, "there is no kubeconfig", id="missing"),
         pytest.param("", None, "cannot use the kubeconfig", id="empty"),
         pytest.param("{[", None, "cannot use the kubeconfig", id="not-yaml"),
-        pytest.param("just text", None, "cannot use the kubeconfig", id="not-a-mapping"),
+        pytest.param("root:x:0:0\nx:1", None, "config is no kubeconfig: it names no clusters", id="another-file"),
+        pytest.param("- just\n- text", None, "config is no kubeconfig: it names no clusters", id="not-a-mapping"),
+        pytest.param(NESTED, None, "cannot use the kubeconfig", id="nested"),
         pytest.param({"token": "x"}, "other", "other", id="unknown-context"),
         pytest.param({"tokenFile": "none"}, None, "none", id="token-file-missing"),
         pytest.param({"token": "x", "as": "admin"}, None, "acts as somebody else", id="impersonation"),
@@ -226,6 +230,14 @@ def test_what_is_wrong_is_told(tmp_path: Path, content: Any, context: str | None
     with pytest.raises(auth.LoginError) as caught:
         auth.connect(path, context)
     assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
+def test_another_file_beside_a_kubeconfig_is_named(tmp_path: Path, first: bool) -> None:
+    good, other = kubeconfig(tmp_path / "config", "http://127.0.0.1:1", {"token": "x"}), tmp_path / "other"
+    other.write_text("just text")
+    with pytest.raises(auth.LoginError, match="/other is no kubeconfig: it names no clusters, users and contexts"):
+        auth.connect([other, good] if first else [good, other])
 
 
 def account(folder: Path, *, token: str = "abc", ca: str = "certificate") -> auth.InCluster:  # noqa: S107
