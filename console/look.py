@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from cluster.client import Client
 from console import door, installation
+from console.door import Unusable
 from console.installation import InForce, Leader
 from descheduler import listing
 from descheduler.gathered import Gathered
@@ -21,6 +22,7 @@ from descheduler.state import ClusterState
 from descheduler.usage import Samples
 from policy import keys
 from policy.keys import Keys
+from policy.mistakes import names_like
 from policy.settings import Settings
 
 if TYPE_CHECKING:
@@ -102,3 +104,13 @@ def take(session: Session) -> Look:
     for line in found.in_force.warnings:
         session.warn(line)
     return found.look(listing.listed(client, found.in_force.settings), session.now)
+
+
+def check_namespace(name: str, seen: Look) -> None:
+    """That `-n` names one that is there, for what would show nothing of another and not say why. Where none are known
+    they may not be listed, and nobody can tell.
+    """
+    known = seen.state.namespaces
+    if name and known and name not in known:
+        hint = names_like(name, known)
+        raise Unusable(f"there is no namespace {name}" + (f" ({hint})" if hint else ""))

@@ -94,9 +94,12 @@ def _nodes(nodes: Sequence[Plain], *, verbose: bool, more: str) -> Table:
 
 
 def _sentence(summary: Plain) -> str:
-    said = [_count(summary[f"{what}s"], what) for what in ("move", "refusal", "proposal")]
+    """Who shows one namespace of a plan says which: proposals are counted in all of them."""
+    moves, refusals, proposals = (_count(summary[f"{what}s"], what) for what in ("move", "refusal", "proposal"))
+    namespace = summary.get("namespace")
+    share = f" in namespace {namespace}, of {proposals} in all" if namespace else f" of {proposals}"
     parts = [
-        f"{said[0]} and {said[1]} of {said[2]}",
+        f"{moves} and {refusals}{share}",
         f"highest load {_load(summary['highestLoadBefore'])} before and {_load(summary['highestLoadAfter'])} after",
     ]
     if summary["limitedBy"] is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from console import look
@@ -14,6 +15,7 @@ def run(session: Session) -> Ending:
     """Print it."""
     options = session.options
     seen = look.take(session)
+    look.check_namespace(options.namespace, seen)
     made = plan.make(seen.state, seen.settings, seen.now, seen.gathered.usage)
     told = report.of_plan(made, seen.gathered)
     told["summary"]["assumed"] = list(seen.assumed)
@@ -25,9 +27,17 @@ def run(session: Session) -> Ending:
 
 
 def _only(told: dict[str, Any], namespace: str) -> dict[str, Any]:
-    """What concerns a namespace. Loads and the summary stay those of the whole plan: it is one plan for all."""
+    """What concerns a namespace, counted. Proposals, loads and limits stay those of all: it is one plan."""
     moves = [it for it in told["moves"] if it["namespace"] == namespace]
     refusals = [it for it in told["refusals"] if it["namespace"] == namespace]
-    codes = [code for it in refusals for code in {why["code"] for why in it["reasons"]}]
-    summary = {**told["summary"], "refusalsByReason": {code: codes.count(code) for code in sorted(set(codes))}}
+    strategies = Counter(it["strategy"] for it in moves)
+    codes = Counter(code for it in refusals for code in {why["code"] for why in it["reasons"]})
+    summary = {
+        **told["summary"],
+        "namespace": namespace,
+        "moves": len(moves),
+        "movesByStrategy": dict(sorted(strategies.items())),
+        "refusals": len(refusals),
+        "refusalsByReason": dict(sorted(codes.items())),
+    }
     return {**told, "moves": moves, "refusals": refusals, "summary": summary}

@@ -52,7 +52,7 @@ def cluster(settings: str) -> fake_api.Script:
 
 def run(api: FakeApi, *words: str) -> tuple[Ending, str, str]:
     """How it ended, and both outputs."""
-    chosen: argparse.Namespace = options.parse([*words, "-n", "shop"])
+    chosen: argparse.Namespace = options.parse(["-n", "shop", *words])
     out, err = io.StringIO(), io.StringIO()
     client = api.client(rate_limit=None)
     session = Session(chosen, out, err, World().runtime, Door(client, api.url, "default"))
@@ -133,6 +133,48 @@ def test_a_pod_is_not_asked_to_move_to_its_own_node() -> None:
         with pytest.raises(Unusable, match=told):
             run(api, "migrate", "web-0", "--to", "node/a")
         assert {it.method for it in api.seen} == {"GET"}
+
+
+def refusing() -> fake_api.Script:
+    """A node to be emptied, with a pod in each of two namespaces that says no."""
+    node = {"metadata": {"name": "a", "uid": "n", "labels": {OURS.maintenance: "true"}}, "spec": {}, "status": {}}
+    kept = {"annotations": {OURS.rescheduling: "disabled"}}
+    pods = [
+        {"metadata": {"name": f"{it}-0", "namespace": it, "uid": it, **kept}, "spec": {"nodeName": "a"}}
+        for it in ("shop", "other")
+    ]
+    namespaces = [{"metadata": {"name": it}} for it in ("shop", "other", "shopping")]
+    listed = {"/api/v1/nodes": [node], "/api/v1/pods": pods, "/api/v1/namespaces": namespaces}
+    usual = cluster(f"{HEAD}enabledStrategies: [NodeMaintenance]\n")
+
+    def script(seen: Seen) -> Answer:
+        if seen.path not in listed:
+            return usual(seen)
+        items = listed[seen.path]
+        return Answer(body={"kind": "List", "metadata": {"resourceVersion": "9"}, "items": items})
+
+    return script
+
+
+def test_the_plan_of_a_namespace_counts_what_it_shows() -> None:
+    with fake_api.running() as api:
+        api.script = refusing()
+        ended, out, _ = run(api, "plan", "-o", "json")
+        told = json.loads(out)
+        assert (ended, [it["pod"] for it in told["refusals"]]) == (Ending.DONE, ["shop-0"])
+        counted = {key: told["summary"][key] for key in ("namespace", "moves", "refusals", "refusalsByReason")}
+        codes = {"NO_CONTROLLER": 1, "OPTED_OUT": 1}
+        assert counted == {"namespace": "shop", "moves": 0, "refusals": 1, "refusalsByReason": codes}
+        _, out, _ = run(api, "plan")
+        assert "\n0 moves and 1 refusal in namespace shop, of 2 proposals in all; highest load " in out
+
+
+@pytest.mark.parametrize("command", ["plan", "status"])
+def test_a_namespace_that_is_not_there_is_told(command: str) -> None:
+    with fake_api.running() as api:
+        api.script = refusing()
+        with pytest.raises(Unusable, match=r"there is no namespace shoppin \(did you mean shopping\?\)"):
+            run(api, command, "-n", "shoppin")
 
 
 MARKED = {
