@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from policy import convert, documents, keys, names, settings_rules
 from policy.documents import Plain
-from policy.mistakes import InvalidSettings, Mistake, at, did_you_mean
+from policy.mistakes import InvalidSettings, Mistake, at
 from policy.settings import API_VERSION, KIND, Settings
 
 # Arguments written for a scheduler plugin keep working: they stand in that plugin's entry, under this name.
@@ -80,9 +80,8 @@ def _body(document: Plain, mistakes: list[Mistake]) -> tuple[str, Plain]:
     for key, wanted in zip(_ENVELOPE, (API_VERSION, KIND), strict=True):
         given = document.get(key)
         if given != wanted:
-            hint = did_you_mean(str(given), [wanted]) if given is not None else ""
             shown = "nothing" if given is None else convert.shown(given)
-            mistakes.append(Mistake(key, shown, f"'{wanted}'", hint))
+            mistakes.append(Mistake(key, shown, f"'{wanted}'"))
     return "", _without_envelope(document)
 
 

@@ -92,6 +92,8 @@ def test_ten_mistakes_are_ten_messages_in_one_go() -> None:
         "excludedNamespaces[0]",
         "history.historyTTL",
     }
+    wanted = "'spotshift.dev/v1alpha1'"  # all that is accepted, so no hint says it again
+    assert found["apiVersion"] == Mistake("apiVersion", "'spotshift.dev/v1'", wanted)
     assert found["cpuTreshold"].hint == "did you mean 'cpuThreshold'?"
     assert found["placement.spot"].hint == "did you mean 'prefer'?"
     assert found["enabledStrategies[1]"].hint == "did you mean 'NodeMaintenance'?"
