@@ -50,8 +50,10 @@ def folder(bed: ControlPlane) -> Path:
 
 
 def remember(bed: ControlPlane, pod: Pod) -> None:
+    """A pod that is started anew gets a token of its own: the account of an earlier one may be another."""
     home = folder(bed) / pod.name
     home.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(home / "volumes" / ACCOUNT_VOLUME, ignore_errors=True)
     staging = home / "pod.json.new"
     staging.write_text(json.dumps(dataclasses.asdict(pod), indent=1))
     staging.replace(home / "pod.json")
