@@ -15,6 +15,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGE_FIXTURE = 'scope="package"'
 APART = "pytest.mark.apart"
 """In a file whose tests have nothing in common but the control plane of all: some of them wait for a minute."""
+OWN = ("bed.up(", 'scope="module"')
+"""In a file that makes something for itself before it tests it."""
 
 
 def shared(root: Path) -> frozenset[str]:
@@ -25,8 +27,18 @@ def shared(root: Path) -> frozenset[str]:
 
 def apart(root: Path) -> frozenset[str]:
     """Files whose tests any worker may run, one by one."""
-    found = (it for it in (root / "tests" / "integration").rglob("test_*.py") if APART in it.read_text())
-    return frozenset(it.relative_to(root).as_posix() for it in found)
+    return _holding(root, APART)
+
+
+def long(root: Path) -> frozenset[str]:
+    """Files that take long, because they make a control plane or the like, or hold what waits long."""
+    return _holding(root, APART, *OWN)
+
+
+def _holding(root: Path, *texts: str) -> frozenset[str]:
+    """Files of integration tests that hold one of these."""
+    found = ((it, it.read_text()) for it in (root / "tests" / "integration").rglob("test_*.py"))
+    return frozenset(it.relative_to(root).as_posix() for it, said in found if any(text in said for text in texts))
 
 
 def scope(nodeid: str, folders: Iterable[str], files: Collection[str] = ()) -> str:
@@ -40,8 +52,8 @@ def scope(nodeid: str, folders: Iterable[str], files: Collection[str] = ()) -> s
 
 def in_turns(scopes: Collection[str], folders: Collection[str], files: Collection[str] = ()) -> list[str]:
     """End-to-end tests keep the processors busy and integration tests wait, so they take turns. Among these, folders
-    that share a control plane take longest and come first, then what is handed out one by one and waits long: what is
-    short fills the gaps at the end. Unit tests, where they run with the others, come last.
+    that share a control plane take longest and come first, then `files` that take long: what is short fills the gaps
+    at the end. Unit tests, where they run with the others, come last.
     """
     busy = [it for it in scopes if it.startswith("tests/e2e/")]
     waiting = [it for it in scopes if it.startswith("tests/integration/")]
@@ -59,6 +71,7 @@ class ByControlPlane(LoadScopeScheduling):  # type: ignore[misc]
 
     folders: frozenset[str] = shared(ROOT)
     files: frozenset[str] = apart(ROOT)
+    first: frozenset[str] = long(ROOT)
     workqueue: OrderedDict[str, dict[str, bool]]
 
     def _split_scope(self, nodeid: str) -> str:
@@ -66,6 +79,6 @@ class ByControlPlane(LoadScopeScheduling):  # type: ignore[misc]
 
     def _assign_work_unit(self, node: Any) -> None:
         if not any(self.assigned_work.values()):  # the first of all: the queue is as tests were found
-            ordered = in_turns(self.workqueue, self.folders, self.files)
+            ordered = in_turns(self.workqueue, self.folders, self.first)
             self.workqueue = OrderedDict((it, self.workqueue[it]) for it in ordered)
         super()._assign_work_unit(node)

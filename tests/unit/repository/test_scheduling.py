@@ -36,6 +36,7 @@ def test_the_folders_of_this_repository_are_found() -> None:
 def test_files_that_are_handed_out_by_tests_share_nothing_else() -> None:
     files = scheduling.apart(scheduling.ROOT)
     assert "tests/integration/testbed/test_kubelets.py" in files
+    assert scheduling.long(scheduling.ROOT) > files
     for file in files:
         assert "scope=" not in (scheduling.ROOT / file).read_text(), f"{file} makes something for several tests"
         assert scheduling.scope(file, scheduling.shared(scheduling.ROOT)) == file
