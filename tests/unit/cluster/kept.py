@@ -10,6 +10,7 @@ from cluster import errors
 from cluster.decode import Decoder, Page
 from cluster.reflector import INITIAL_END
 from cluster.resources import Resource
+from tests.unit.cluster.surroundings import until
 
 
 class Lines:
@@ -35,6 +36,7 @@ class Kept:
         self._events: list[bytes] = []
         self._version = 1
         self._open: list[Lines] = []
+        self._followed = False
 
     def say(self, kind: str, name: str, *, namespace: str = "shop", uid: str = "", **rest: Any) -> None:
         self._version += 1
@@ -51,7 +53,10 @@ class Kept:
             stream.words.put(line)
 
     def end(self) -> None:
-        """Cut every watch; what comes next is a request that may fail."""
+        """Cut every watch; what comes next is a request that may fail. A list is seen before the watch after it is
+        open, and one that opens at this very moment would not be cut.
+        """
+        until(lambda: self._followed, "a watch to cut")
         for stream in self._open:
             stream.close()
 
@@ -78,6 +83,7 @@ class Kept:
                 if int(json.loads(line)["object"]["metadata"]["resourceVersion"]) > int(version):
                     stream.words.put(line)
         self._open.append(stream)
+        self._followed = self._followed or not initial
         yield stream
 
     def decode(self, line: bytes) -> tuple[str, Any]:
