@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -77,6 +78,42 @@ def test_a_copy_that_is_never_ready_goes_and_the_original_stays(scene: Scene) ->
     eventually(scene.names, until=lambda names: names == ["web"], what="the original alone")
     labels = scene.pods()[0]["metadata"]["labels"]
     assert not {OURS.migration_id, OURS.migration_status} & set(labels)
+
+
+def test_a_copy_is_what_frees_the_budget_of_a_pod_that_is_alone(scene: Scene) -> None:
+    name = run(scene)
+    scene.kube.create("poddisruptionbudgets", objects.budget("one", app=name, minAvailable=1), scene.namespace)
+    eventually(
+        lambda: scene.kube.get("poddisruptionbudgets", "one", scene.namespace)["status"],
+        until=lambda status: status.get("currentHealthy") == status.get("desiredHealthy") == 1,
+        what="the budget to be counted",
+    )
+    with pytest.raises(ApiError, match="429"):
+        scene.kube.evict(name, scene.namespace)
+    status = scene.end(scene.ask(name))
+    assert (status["phase"], status["resolved"]["mode"]) == ("Completed", "Recreate"), status
+    assert scene.names() == [status["replacement"]["name"]]
+    assert scene.fewest == 1
+
+
+def test_a_copy_outlives_the_node_that_takes_its_original(scene: Scene) -> None:
+    """Before it is Ready, and with nothing else that would bring the pod back."""
+    gated = objects.pod("web", annotations=OPTED_IN, readinessGates=[{"conditionType": GATE}])
+    scene.kube.create("pods", gated, scene.namespace)
+    scene.kube.patch("pods", "web", OPEN, scene.namespace, kind=STRATEGIC, subresource="status")
+    node = scene.wait_ready(1)[0]["spec"]["nodeName"]
+    scene.kube.patch("nodes", node, {"spec": {"unschedulable": True}})  # no webhook tells the copy where to go here
+    move = scene.ask("web")
+    scene.reach(move, "AwaitReady")
+    scene.kube.delete("nodes", node)
+    with suppress(ApiError):  # the garbage collector of pods may have been quicker
+        scene.kube.delete("pods", "web", scene.namespace, gracePeriodSeconds=0)
+    scene.reach(move, "AwaitReplacement")
+    (copy,) = scene.names()
+    scene.kube.patch("pods", copy, OPEN, scene.namespace, kind=STRATEGIC, subresource="status")
+    status = scene.end(move)
+    assert (status["phase"], status["replacement"]["name"]) == ("Completed", copy), status
+    assert scene.names() == [copy]
 
 
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, str], str]] = {
