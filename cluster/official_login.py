@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import urllib3
 import yaml
@@ -19,6 +19,10 @@ from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.incluster_config import InClusterConfigLoader
 
 from cluster.login import POOL_SIZE, Login, LoginError
+
+SECURED: Final = ("certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify")
+CERTIFIED: Final = ("client-certificate", "client-certificate-data")
+"""What a kubeconfig says of a server, or of a user, only if HTTPS is spoken."""
 
 
 def from_account(host: str, port: str, token_file: Path, ca_file: Path) -> Login:
@@ -43,8 +47,9 @@ def from_kubeconfig(paths: Sequence[Path], context: str | None) -> Login:
             raise LoginError(f"there is no kubeconfig at {named}")
         active = context or _current_context(merged.config_files.values())
         loader = kube_config.KubeConfigLoader(merged.config, active, config_base_path=None)  # type: ignore[no-untyped-call]
-        loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
         user, base = _user(merged.config, loader.current_context["context"])
+        _spell_out_scheme(merged.config, loader.current_context["context"], user)
+        loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
     except (ConfigException, OSError, yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError) as exc:
         raise LoginError(_something_else(paths) or f"cannot use the kubeconfig {named}: {exc}") from exc
     told = f"user {loader.current_context['context'].get('user')!r} of {named}"
@@ -58,7 +63,6 @@ def from_kubeconfig(paths: Sequence[Path], context: str | None) -> Login:
 
 
 def _login(configuration: Configuration, told: str, token_file: Path | None = None, namespace: str = "") -> Login:
-    configuration.host = _with_scheme(configuration)
     return Login(
         configuration.host,
         told,
@@ -94,13 +98,15 @@ def _user(config: Any, context: Mapping[str, Any]) -> tuple[Mapping[str, Any], P
     return node.value.get("user") or {}, Path(node.path).absolute().parent
 
 
-def _with_scheme(configuration: Configuration) -> str:
-    """The server, which may stand there without: then it is HTTPS if anything is said about certificates."""
-    server: str = configuration.host
-    if "://" in server:
-        return server
-    secured = configuration.ssl_ca_cert or configuration.cert_file or not configuration.verify_ssl
-    return f"{'https' if secured else 'http'}://{server}"
+def _spell_out_scheme(config: Any, context: Mapping[str, Any], user: Mapping[str, Any]) -> None:
+    """A server may stand there without: then it is HTTPS if anything is said about certificates. The package would
+    take it for HTTP, and read none of them.
+    """
+    entry = config["clusters"].get_with_name(context["cluster"])["cluster"].value
+    server = entry.get("server")
+    if isinstance(server, str) and "://" not in server:
+        secured = any(map(entry.get, SECURED)) or any(map(user.get, CERTIFIED))
+        entry["server"] = f"{'https' if secured else 'http'}://{server}"
 
 
 def _pool(configuration: Configuration, told: str) -> urllib3.PoolManager:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 from collections.abc import Iterator
@@ -374,15 +375,26 @@ def test_a_proxy_that_cannot_be_used_is_told(tmp_path: Path, proxy: str) -> None
         auth.connect(path)
 
 
-@pytest.mark.parametrize(
-    ("more", "server"),
-    [({}, "http://host:1"), ({"insecure-skip-tls-verify": True}, "https://host:1")],
-    ids=["nothing about TLS", "insecure"],
-)
-def test_a_server_without_a_scheme(tmp_path: Path, more: dict[str, bool], server: str) -> None:
-    """As for client-go."""
+PEM = "PEM"
+"""Stands for what is made when the test runs."""
+SPELLED_OUT: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "nothing about TLS": ({}, {}, "http"),
+    "insecure": ({"insecure-skip-tls-verify": True}, {}, "https"),
+    "insecure, said not to be": ({"insecure-skip-tls-verify": False}, {}, "http"),
+    "an authority": ({"certificate-authority-data": PEM}, {}, "https"),
+    "a client certificate": ({}, {"client-certificate-data": PEM, "client-key-data": PEM}, "https"),
+}
+
+
+@pytest.mark.parametrize(("cluster", "user", "scheme"), SPELLED_OUT.values(), ids=SPELLED_OUT.keys())
+def test_a_server_without_a_scheme(
+    tmp_path: Path, cluster: dict[str, Any], user: dict[str, Any], scheme: str
+) -> None:
+    """As for client-go; a token must not go out in the clear where there is an authority."""
+    pem = base64.b64encode(pki.authority(tmp_path, "ca").bundle()).decode()
     path = kubeconfig(tmp_path / "config", "host:1", {"token": "abc"})
     document = json.loads(path.read_text())
-    document["clusters"][0]["cluster"] |= more
-    path.write_text(json.dumps(document))
-    assert auth.connect(path).server == server
+    document["clusters"][0]["cluster"] |= cluster
+    document["users"][0]["user"] |= user
+    path.write_text(json.dumps(document).replace(PEM, pem))
+    assert auth.connect(path).server == f"{scheme}://host:1"
