@@ -11,7 +11,6 @@ from console.views import overview
 def run(session: Session) -> Ending:
     """Print it."""
     seen = look.take(session)
-    look.check_namespace(session.options.namespace, seen)
     told = overview.of(seen)
     session.show(told, overview.pages(told, session.now, wide=session.wide))
     if not seen.installed:

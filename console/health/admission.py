@@ -66,7 +66,8 @@ def _tried(client: Client, namespace: str, in_force: InForce, system: str) -> Fi
     if keys.under(settings.label_prefix).managed in made.metadata.labels:
         return Finding(CHECK, Level.OK, f"answers: a pod in namespace {namespace} would be looked after")
     if settings.mode is Mode.OBSERVE:
-        return Finding(CHECK, Level.OK, "changes nothing: the mode is observe, in which pods are left as they are")
+        text = "cannot be tried: the mode is observe, in which pods are left as they are"
+        return Finding(CHECK, Level.WARNING, text, "in the mode enforce, ask again")
     return _left_alone(client, namespace, in_force, system)
 
 

@@ -53,7 +53,7 @@ def is_private(host: str) -> bool:
 
 def names(host: str, further: Iterable[str]) -> frozenset[str]:
     """What the page may be asked for by: where it listens, unless that is everywhere, and what was named besides."""
-    return LOCAL | ({host.lower()} - EVERYWHERE.keys()) | frozenset(further)
+    return LOCAL | ({host.lower()} - EVERYWHERE.keys()) | {it.lower() for it in further}
 
 
 def url(host: str, port: int) -> str:

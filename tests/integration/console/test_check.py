@@ -124,7 +124,7 @@ def test_observing_is_no_failure(plugin: Plugin, kube: Api) -> None:
     draining.configure(kube, {**SETTINGS, "mode": "observe"})
     try:
         code, found, _ = results(plugin)
-        assert (code, found["mode"], found["webhook"]) == (0, {"warning"}, {"ok"})
+        assert (code, found["mode"], found["webhook"]) == (0, {"warning"}, {"warning"})
     finally:
         draining.configure(kube, SETTINGS)
 

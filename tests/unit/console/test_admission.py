@@ -27,8 +27,8 @@ ANSWERS: dict[str, tuple[Settings, str, dict[str, str], Level, str]] = {
         OBSERVING,
         "shop",
         {},
-        Level.OK,
-        "changes nothing: the mode is observe, in which pods are left as they are",
+        Level.WARNING,
+        "cannot be tried: the mode is observe, in which pods are left as they are",
     ),
     "observing, but not heard of it yet": (
         OBSERVING,

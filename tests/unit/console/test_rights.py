@@ -9,7 +9,7 @@ from console.health import fences, rights
 from console.health.finding import Level
 from policy import names
 from tests.unit.cluster import fake_api
-from tests.unit.cluster.fake_api import Answer, Seen
+from tests.unit.cluster.fake_api import Answer, Seen, status
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 BASE = MANIFESTS / "base"
@@ -50,7 +50,7 @@ def test_the_policies_are_those_of_the_manifests() -> None:
 
 OF_ALL = {*fences.POLICIES, *fences.OF_CERTS}
 COPIES = set(fences.OF_COPIES)
-FENCES: dict[str, tuple[bool, set[str], set[str], Level, str]] = {
+FENCES: dict[str, tuple[bool | None, set[str], set[str], Level, str]] = {
     "without copies": (False, OF_ALL, OF_ALL, Level.OK, "all 6 admission policies are in place and deny"),
     "with copies": (
         True,
@@ -58,6 +58,14 @@ FENCES: dict[str, tuple[bool, set[str], set[str], Level, str]] = {
         OF_ALL | COPIES,
         Level.OK,
         "all 7 admission policies are in place and deny",
+    ),
+    "nobody tells of rights": (None, OF_ALL, OF_ALL, Level.OK, "all 6 admission policies are in place and deny"),
+    "nobody tells of rights, and one is gone": (
+        None,
+        OF_ALL - {"spotshift-descheduler-fence"},
+        OF_ALL,
+        Level.FAILED,
+        "missing: spotshift-descheduler-fence",
     ),
     "no policy for copies": (True, OF_ALL, OF_ALL, Level.FAILED, "missing: spotshift-descheduler-copies"),
     "no binding for copies": (
@@ -72,7 +80,7 @@ FENCES: dict[str, tuple[bool, set[str], set[str], Level, str]] = {
 
 @pytest.mark.parametrize(("may_copy", "there", "bound", "level", "text"), FENCES.values(), ids=FENCES.keys())
 def test_copies_are_fenced_where_they_may_be_made(
-    may_copy: bool, there: set[str], bound: set[str], level: Level, text: str
+    may_copy: bool | None, there: set[str], bound: set[str], level: Level, text: str
 ) -> None:
     listed = {
         "validatingadmissionpolicies": [{"metadata": {"name": it}} for it in there],
@@ -85,6 +93,8 @@ def test_copies_are_fenced_where_they_may_be_made(
         if seen.method == "POST":
             assert seen.body["spec"]["user"] == f"system:serviceaccount:{names.NAMESPACE}:{names.DESCHEDULER}"
             asked = seen.body["spec"]["resourceAttributes"]
+            if may_copy is None:
+                return status(403, "Forbidden", "not for you")
             return Answer(201, {"status": {"allowed": may_copy and asked == {"verb": "create", "resource": "pods"}}})
         items = listed.get(seen.path.rpartition("/")[2], [])
         return Answer(body={"metadata": {"name": "it", "resourceVersion": "1"}, "items": items})

@@ -119,7 +119,8 @@ PRINTED = {
 def test_the_address_that_is_printed_can_be_opened(listen: str, url: str) -> None:
     host, port = arguments.address(listen)
     assert access.url(host, port) == url
-    allowed = access.Access("secret", access.names(host, ()))
+    allowed = access.Access("secret", access.names(host, ("Spotshift.Example.org",)))
+    assert allowed.knows_host("Spotshift.example.org:8090")
     assert allowed.knows_host(url.removeprefix("http://").removesuffix("/"))
 
 
