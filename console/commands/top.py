@@ -20,6 +20,7 @@ from console.views import move_list, node_list, overview
 from console.views.node_list import Seen
 from descheduler.gathered import Gap, Gathered
 from descheduler.state import ClusterState
+from descheduler.sync import Live
 from descheduler.tables import Table
 
 HEAD: Final = 8
@@ -116,13 +117,14 @@ def _live(session: Session) -> Ending:
         if not painter.ready.wait(SYNC_SECONDS):
             raise Unusable(f"the cluster could not be read within {SYNC_SECONDS:g} s: {live.problem()}")
         try:
-            _paint(session, painter, Screen(painter.picture, console=console, screen=True, auto_refresh=False))
+            window = Screen(painter.picture, console=console, screen=True, auto_refresh=False)
+            _paint(session, painter, live, window)
         except KeyboardInterrupt:
             return Ending.DONE  # that is how one leaves it
     return Ending.DONE
 
 
-def _paint(session: Session, painter: _Painter, window: Screen) -> None:
+def _paint(session: Session, painter: _Painter, live: Live, window: Screen) -> None:
     pause = session.options.interval.total_seconds()
     asked = session.runtime.clock()
     with window:
@@ -135,9 +137,12 @@ def _paint(session: Session, painter: _Painter, window: Screen) -> None:
                 asked = session.runtime.clock()
                 painter.height = window.console.size.height
                 try:
-                    painter.around = _ask(session)
+                    found = _ask(session)
                 except errors.ApiError:
                     continue  # the picture grows old and says so by its ages; the watches go on by themselves
+                if found.in_force.settings != painter.around.in_force.settings:
+                    live.configure(found.in_force.settings)
+                painter.around = found
 
 
 def _ask(session: Session) -> Around:

@@ -1,6 +1,7 @@
 """`status`, `nodes`, `plan`, `explain`, `top`: what is shown is what is there, on a terminal and elsewhere."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.e2e.draining import PREFIX, Scene
 from tests.integration.console.conftest import COMMANDS
 from tests.integration.console.terminal import Plugin
 
+SETTINGS = "apiVersion: spotshift.dev/v1alpha1\nkind: Policy\n"
 LOOKING = ("status", "nodes", "plan", "explain", "top")
 
 
@@ -165,6 +167,22 @@ def test_top_lives(plugin: Plugin, scene: Scene) -> None:
         shown = window.ended()
     assert shown.code == 0
     assert "\x1b[?1049l" in shown.raw, "and back to what was there before"
+
+
+def test_top_goes_by_other_signs_at_once(plugin: Plugin, scene: Scene, tmp_path: Path) -> None:
+    """Its state is kept, and with it what nodes said by the settings of before."""
+    file, label = tmp_path / "settings.yaml", "acme.example/going"
+    file.write_text(SETTINGS)
+    scene.kube.patch("nodes", "spot-0", {"metadata": {"labels": {label: "true"}}})
+    try:
+        with plugin.started("top", "--settings", str(file), "--interval", "200ms") as window:
+            window.wait_for(r"spot-0 +spot")
+            file.write_text(f"{SETTINGS}signals: {{rows: [{{kind: interruption, place: label, key: {label}}}]}}\n")
+            window.wait_for("interrupted")
+            window.interrupt()
+            assert window.ended().code == 0
+    finally:
+        scene.kube.patch("nodes", "spot-0", {"metadata": {"labels": {label: None}}})
 
 
 def test_top_into_a_pipe_is_one_picture(plugin: Plugin) -> None:
