@@ -100,7 +100,7 @@ class Api:
     def watch(
         self, resource: str, namespace: str | None = None, *, seconds: int = 60, since: str = ""
     ) -> Iterator[Object]:
-        """Events as they arrive, after the version `since` or from now on, for at most `seconds`."""
+        """Events as they arrive, after the version `since` or with all that is there first, for at most `seconds`."""
         where = path(resource, None, namespace) + f"?watch=1&timeoutSeconds={seconds}"
         where += f"&resourceVersion={since}&allowWatchBookmarks=true" if since else ""
         response = self._send("GET", where, None, "", preload=False, timeout=seconds + 10)

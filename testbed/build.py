@@ -94,7 +94,7 @@ def _environment(environ: Mapping[str, str], target: Path) -> Iterator[dict[str,
     """
     temporary = target.with_suffix(".tmp")
     shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
+    temporary.mkdir(parents=True, exist_ok=True)  # a build that was killed may still write there
     fixed = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off", "GOBIN": str(target)}
     try:
         yield {**environ, **fixed, "GOTMPDIR": str(temporary)}

@@ -34,11 +34,12 @@ def claimed(home: Path) -> Iterator[None]:
             fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Refused(f"another `up` is at work in {home}") from None
-        try:
-            (home / MARKER).write_text(MARK)
-        except OSError as unusable:  # the disk is full
-            erase(home)
-            raise _unusable(home, unusable) from None
+        if (home / MARKER).read_text() != MARK:  # one that is written stays whole, whatever happens here
+            try:
+                (home / MARKER).write_text(MARK)
+            except OSError as unusable:  # the disk is full
+                erase(home)
+                raise _unusable(home, unusable) from None
         yield
 
 

@@ -61,7 +61,7 @@ def remember(bed: ControlPlane, pod: Pod) -> None:
 
 def lead(bed: ControlPlane, pod: str, server: str) -> None:
     """Have the pod of this name find the API server at this address, such as that of a fault proxy. Before it is
-    installed: a kubeconfig that was written stays as it is.
+    installed: it gets its kubeconfig then.
     """
     home = folder(bed) / pod
     home.mkdir(parents=True, exist_ok=True)

@@ -71,7 +71,7 @@ def test_life_of_a_testbed_beside_another(home: Path, cluster: bed.ControlPlane)
 
     again = command("up", "--dir", home)
     assert again.returncode == 1
-    assert again.stderr.startswith(f"error: a test bed is already running in {home} (apiserver pid ")
+    assert f"\nerror: a test bed is already running in {home} (apiserver pid " in f"\n{again.stderr}"
     assert "choose another --dir" in again.stderr
     assert command("status", "--dir", home).returncode == 0, "the running one is untouched"
 
@@ -187,7 +187,7 @@ def test_down_while_starting(home: Path) -> None:
     assert command("down", "--dir", home).returncode == 0
     _, errors = launcher.communicate(timeout=120)
     assert launcher.returncode == 1
-    assert errors.startswith("error: ")
+    assert "\nerror: " in f"\n{errors}"
     assert "Traceback" not in errors
     nothing_left(home, taken)
 
@@ -236,7 +236,7 @@ def test_unusable_folder_is_refused_in_words(tmp_path: Path) -> None:
     for target in (tmp_path / "file", tmp_path / "file" / "below"):
         up = command("up", "--dir", target)
         assert up.returncode == 1
-        assert up.stderr.startswith(f"error: {target} cannot be used: ")
+        assert f"\nerror: {target} cannot be used: " in f"\n{up.stderr}"
 
 
 @pytest.mark.parametrize("value", ["-1", "many", "999999"])

@@ -119,14 +119,16 @@ def test_a_build_that_was_ended_is_taken_up_again(tmp_path: Path, slow_go: Path,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    eventually((tmp_path / "installs").exists, what="the build")
-    killed = number == signal.SIGKILL
-    os.killpg(child.pid, number) if killed else child.send_signal(number)
-    assert child.wait(timeout=30) == (-9 if killed else 130)
     cache = pins.cache_dir(environ)
-    assert list(cache.glob("bin-*.partial")), "the half result is not taken for a whole one"
-    assert bool(list(cache.glob("bin-*.tmp"))) == killed, "Go's temporary files are large"
-    gate.unlink()
+    try:
+        eventually((tmp_path / "installs").exists, what="the build")
+        killed = number == signal.SIGKILL
+        os.killpg(child.pid, number) if killed else child.send_signal(number)
+        assert child.wait(timeout=30) == (-9 if killed else 130)
+        assert list(cache.glob("bin-*.partial")), "the half result is not taken for a whole one"
+        assert bool(list(cache.glob("bin-*.tmp"))) == killed, "Go's temporary files are large"
+    finally:
+        gate.unlink()  # a `go` whose builder was killed ends by it
     found = binaries.ensure(environ, report=Recorder())
     assert all(path.exists() for path in found.values())
     assert not list(cache.glob("bin-*.partial")) + list(cache.glob("bin-*.tmp"))

@@ -44,6 +44,20 @@ def test_a_full_disk_is_told_and_nothing_stays(tmp_path: Path, monkeypatch: pyte
     assert not (tmp_path / "b").exists()
 
 
+def test_a_marker_that_is_written_stays_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it nobody would know whose the rest is."""
+    with folder.claimed(tmp_path / "b"):
+        (tmp_path / "b" / "state.json").touch()
+
+    def cut_short(self: Path, *_: object, **__: object) -> int:
+        self.open("w").close()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_text", cut_short)
+    with folder.claimed(tmp_path / "b"):
+        assert folder.is_ours(tmp_path / "b")
+
+
 def test_a_name_that_is_too_long_is_told(tmp_path: Path) -> None:
     with (
         pytest.raises(folder.Refused, match="cannot be used: File name too long"),

@@ -111,7 +111,9 @@ def test_it_is_said_why_assets_are_passed_over(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("cache", ["/proc/no/cache", "/dev/null/cache"])
+@pytest.mark.parametrize(
+    "cache", ["/proc/no/cache", "/dev/null/cache", f"/{'x' * 300}"], ids=["no folder", "no place", "no name"]
+)
 def test_a_cache_that_cannot_be_used_is_told(tmp_path: Path, cache: str) -> None:
     environ = {"PATH": str(tmp_path), "XDG_CACHE_HOME": cache}
     with pytest.raises(binaries.NoCache, match=f"{cache}/spotshift cannot be used: .*; set XDG_CACHE_HOME to"):
