@@ -131,7 +131,7 @@ def _retried(before: PodMigration, after: PodMigration, log: Logger, now: dateti
     log.emit(
         Log.RETRIED,
         step=after.status.step or FIRST,
-        attempt=max(1, after.status.attempts),
+        attempt=max(1, after.status.attempts, int((after.status.intent or {}).get("tries", 0))),
         delaySeconds=_between(now, again),
         error=after.status.message,
     )

@@ -57,13 +57,20 @@ def _ran_out(copy: Pod, now: datetime) -> Write:
 
 
 def settle(migration: PodMigration, world: World, now: datetime) -> Action:
-    """It is; have it say where it came from, if nobody refuses that again and again: the move has succeeded."""
-    found, tries = world.replacement, int((migration.status.intent or {}).get("tries", 0))
-    if found is not None and tries <= world.settings.migrations.max_retries:
+    """It is; have it say where it came from, if nobody refuses that for good: the move has succeeded."""
+    found = world.replacement
+    if found is not None and not _is_refused(migration, world, now):
         missing = marking.missing(found, marking.of_replacement(migration, world, MigrationStatus.COMPLETED))
         if missing is not None:
             return missing
     return end("Completed", _where(migration), now)
+
+
+def _is_refused(migration: PodMigration, world: World, now: datetime) -> bool:
+    """Whether enough was tried: so many answers that count, or so long without any."""
+    settings, tries = world.settings.migrations, int((migration.status.intent or {}).get("tries", 0))
+    late = _since(migration, world, now) + settings.ready_timeout <= now
+    return tries > 0 and (migration.status.attempts > settings.max_retries or (late and tries > settings.max_retries))
 
 
 def _claim(migration: PodMigration, world: World, found: Pod) -> dict[str, Any]:

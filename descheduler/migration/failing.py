@@ -15,6 +15,8 @@ from descheduler.migration.world import World
 from descheduler.proposal import Urgency
 
 PAST_EVICTION: Final = frozenset({"AwaitReplacement", "Settle"})
+WITHOUT_END: Final = frozenset({"Mark", surge_turn.UP, "Evict"})
+"""Steps that have no deadline of their own, and wait for nothing but the API."""
 CROWDED: Final = Failure(
     "PDB_MULTIPLE: several PodDisruptionBudgets select it, and the API refuses every eviction", final=True
 )
@@ -60,7 +62,8 @@ def is_an_attempt(migration: PodMigration, world: World, now: datetime) -> bool:
     """
     if surge.under_way(migration):
         return True
-    since = world.leave_by or migration.status.started_at or now
+    asked = time_of((migration.status.intent or {}).get(recreate.ASKED))
+    since = world.leave_by or asked or migration.status.started_at or now
     lasts = since + world.settings.migrations.ready_timeout > now
     return lasts and world.node_lost and recreate.has_copy(migration) and not recreate.under_way(migration)
 
@@ -86,8 +89,8 @@ def give_up(migration: PodMigration, world: World, failure: Failure, now: dateti
 
 
 def _is_out_of_time(migration: PodMigration, world: World, now: datetime) -> bool:
-    """Nobody waits for the node, and the API has not accepted the eviction for so long, whatever it says."""
-    if world.urgency is not Urgency.VOLUNTARY or migration.status.step != "Evict":
+    """Nobody waits for the node, and the API has not accepted the request for so long, whatever it says."""
+    if world.urgency is not Urgency.VOLUNTARY or migration.status.step not in WITHOUT_END:
         return False
     intent = migration.status.intent or {}
     asked = time_of(intent.get(recreate.ASKED) or intent.get("at")) or now

@@ -113,9 +113,10 @@ class Judge:
         return "", tuple(found)
 
     def _is_lost(self, migration: PodMigration, state: ClusterState) -> bool:
+        """Gone, going, or silent: whoever deletes a pod there does not mean that it is not wanted any more."""
         resolved = migration.status.resolved
         node = state.nodes.get(resolved.source_node) if resolved is not None else None
-        return resolved is not None and (node is None or node.node is None or node.name in self._lost)
+        return resolved is not None and (node is None or not node.ready or node.name in self._lost)
 
     def _withdrawn(self, migration: PodMigration, context: Context) -> str:
         stopped = self._stopped()

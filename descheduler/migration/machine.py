@@ -45,7 +45,7 @@ def step(migration: PodMigration, world: World, now: datetime) -> Action:
     """What to do next."""
     status, meta = migration.status, migration.metadata
     if status.phase in ENDED:
-        return _clear(migration, world)
+        return _clear(migration, world, now)
     if FINALIZER not in meta.finalizers:
         return Done() if moving.is_let_go(migration) else Adopt()
     if status.phase in {"", "Pending"}:
@@ -260,7 +260,7 @@ _STEPS: Final[dict[str, Callable[[PodMigration, World, datetime], Action]]] = {
 # ---- the end
 
 
-def _clear(migration: PodMigration, world: World) -> Action:
+def _clear(migration: PodMigration, world: World, now: datetime) -> Action:
     """Take back every mark of ours that this migration made, then let go of the object."""
     if FINALIZER not in migration.metadata.finalizers:
         return Done()
@@ -268,12 +268,17 @@ def _clear(migration: PodMigration, world: World) -> Action:
     taken_back = surge_back.remaining(migration, world) or marking.unmark(migration, world)
     if taken_back is not None:
         return taken_back
-    found = world.replacement
-    if found is not None and migration.status.phase == "Failed":
-        missing = marking.missing(found, marking.of_replacement(migration, world, MigrationStatus.FAILED))
-        if missing is not None:
-            return missing
-    return _release(world)
+    return _told(migration, world, now) or _release(world)
+
+
+def _told(migration: PodMigration, world: World, now: datetime) -> Action | None:
+    """What came of a move that failed says so; if nobody lets it for long, the move is over all the same."""
+    found, ended = world.replacement, migration.status.finished_at or now
+    if found is None or migration.status.phase != "Failed":
+        return None
+    in_time = now < ended + world.settings.migrations.ready_timeout and not migration.metadata.deletion_timestamp
+    marks = marking.of_replacement(migration, world, MigrationStatus.FAILED)
+    return marking.missing(found, marks) if in_time else None
 
 
 def _release(world: World) -> Action:

@@ -84,7 +84,9 @@ def _alone(case: Case, question: Question) -> Mode | tuple[Reason, ...]:
         return (
             Reason(Code.MODE_UNSUITED, "nothing would replace it; a pod without a controller can only be copied"),
         )
-    return Mode.RECREATE if _frees_its_budget(case) else question.budget or Mode.RECREATE
+    if question.urgency is Urgency.INTERRUPTION or _frees_its_budget(case):
+        return Mode.RECREATE  # whatever refuses the eviction, the node takes the pod, and the copy is left
+    return question.budget or Mode.RECREATE
 
 
 def _frees_its_budget(case: Case) -> bool:

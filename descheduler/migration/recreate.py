@@ -31,6 +31,8 @@ NAME_LENGTH: Final = 63
 """Of a pod that should have a host name."""
 ASKED: Final = "askedAt"
 """Since when, in the intent, the original is to be evicted."""
+UNWANTED: Final = "unwanted"
+"""In the intent: the original went away, and nobody misses it."""
 APART: Final = 97
 """Seconds by which later names may differ: moves that were begun together must not meet at the next name again."""
 _COPIED: Final = re.compile(rf"{PREFIX}(.+)-\d{{10}}")
@@ -64,12 +66,8 @@ class Turn:
 
     @property
     def is_outlived(self) -> bool:
-        """Whether the node took the original with it, and the copy is all that is left. Of work that was done
-        nothing was lost.
-        """
-        stopping = self.world.stopping
-        done = stopping is not None and stopping.status.phase == "Succeeded"
-        return self.source is None and self.world.node_lost and not done
+        """Whether the node took the original with it, and the copy is all that is left."""
+        return self.source is None and not _is_unwanted(self.world) and UNWANTED not in self.intent
 
     def write(self, step: str, *, replacement: Mapping[str, str] | None = None, **more: str) -> Write:
         """Go on to a step, with something noted."""
@@ -154,6 +152,8 @@ def back(migration: PodMigration, world: World, ending: Ending) -> Write:
     """The copy has to go before the move can end."""
     announced = unanswered(migration.status.intent)  # no budget holds the original any more: it stays
     intent = {**announced, "action": REMOVE, "ending": ending.phase, "why": ending.why[:1024]}
+    if _is_unwanted(world):
+        intent[UNWANTED] = "true"  # also when the node goes before the copy does
     return Write({"step": REMOVE, "holder": world.holder, "message": ending.why[:1024], "intent": intent})
 
 
@@ -217,16 +217,36 @@ def _late(turn: Turn, what: str) -> Write | None:
     return replace(turn.back("Failed", f"{what} after {turn.world.settings.migrations.ready_timeout}"), late=True)
 
 
+def _is_unwanted(world: World) -> bool:
+    """Whether the original is gone and nothing was lost: somebody deleted it, or its work was done. A pod that is
+    asked to stop and obeys has succeeded as well, whatever it had left to do.
+    """
+    source, there = world.source, world.stopping
+    if source is not None and source.metadata.deletion_timestamp is None:
+        return False
+    done = there is not None and there.status.phase == "Succeeded" and there.metadata.deletion_timestamp is None
+    return done or not world.node_lost
+
+
 def _remove(turn: Turn) -> Action | Ending:
     found = turn.world.replacement
     if found is not None and turn.is_outlived and not found.terminal:
         return turn.outlived()
+    if found is not None and _is_kept(turn):
+        why = f"{turn.intent['why']}; the copy {found.metadata.name} stays: its disruption budget does not let it go"
+        return Ending(str(turn.intent["ending"]), why)
     if found is not None:
         return RemoveCopy(found.metadata.name, found.metadata.uid, found.metadata.resource_version)
     if "sought" not in turn.intent:
         # The request may have been accepted and the watch not have told of it yet.
         return SeekCopy(str(turn.intent["copy"]), str(turn.intent["uid"]))
     return Ending(str(turn.intent["ending"]), str(turn.intent["why"]))
+
+
+def _is_kept(turn: Turn) -> bool:
+    """Whether the copy is all that its budget has left, and will never be let go."""
+    refused = int(turn.intent.get("tries", 0)) > turn.world.settings.migrations.max_retries
+    return turn.source is None and bool(turn.intent.get("blocked")) and refused
 
 
 def sought(migration: PodMigration, world: World, now: datetime) -> Write:

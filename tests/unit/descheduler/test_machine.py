@@ -384,6 +384,44 @@ def test_marks_that_are_refused_do_not_keep_a_move_that_has_succeeded_open() -> 
     assert action.status["phase"] == "Completed"
 
 
+def test_a_webhook_that_is_away_for_a_while_does_not_cost_the_new_pod_its_marks() -> None:
+    made = cluster()
+    while not (isinstance(action := made.decide(), MarkPod) and step(made) == "Settle"):
+        made.carry_out(action)
+    for _ in range(2 * Settings().migrations.max_retries):
+        refuse(made, outcomes.Failure("500 failed calling webhook", counts=False))
+        while isinstance(action := made.decide(), Wait):
+            made.carry_out(action)
+        assert isinstance(action, MarkPod)
+    made.now += Settings().migrations.ready_timeout
+    refuse(made, outcomes.Failure("500 failed calling webhook", counts=False))
+    assert run(made).status.phase == "Completed"
+
+
+def test_marks_that_are_refused_do_not_keep_a_move_that_has_failed_open() -> None:
+    made = cluster(ready=False)
+    while not (isinstance(action := made.decide(), MarkPod) and phase(made) == "Failed"):
+        made.carry_out(action)
+    assert action == made.decide(), "as long as it is refused"
+    made.now += Settings().migrations.ready_timeout
+    assert not isinstance(made.decide(), MarkPod)
+    assert run(made).metadata.finalizers == ()
+
+
+def test_marks_that_get_no_answer_do_not_keep_a_move_waiting_that_nobody_waits_for() -> None:
+    made = cluster()
+    while not isinstance(action := made.decide(), Done):
+        assert made.now - START < timedelta(minutes=6)
+        first = isinstance(action, MarkPod) and step(made) == "Mark" and phase(made) == "InProgress"
+        refuse(made, BUSY) if first else made.carry_out(action)
+    assert phase(made) == "Cancelled"
+
+
+def phase(made: Cluster) -> str:
+    found = made.migration()
+    return found.status.phase if found is not None else ""
+
+
 def step(made: Cluster) -> str:
     found = made.migration()
     return found.status.step if found is not None else ""

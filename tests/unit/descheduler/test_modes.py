@@ -107,13 +107,15 @@ ALONE = build.pod("x", on="a", labels={"app": "x"})
 def test_a_copy_frees_the_budget_of_its_original(urgency: Urgency, status: dict[str, int], expected: Any) -> None:
     """The usual budget of a pod that is alone is `minAvailable: 1`, and it never allows anything."""
     budget = build.budget("pdb", allowed=0, labels={"app": "x"}, status=status)
-    assert asked([ALONE, budget], urgency=urgency) == expected
+    taken = urgency is Urgency.INTERRUPTION  # the node takes the pod, and the copy is what is left
+    assert asked([ALONE, budget], urgency=urgency) == (Mode.RECREATE if taken else expected)
 
 
 def test_of_two_budgets_no_copy_frees_any() -> None:
     counted = {"desiredHealthy": 1, "currentHealthy": 1}
     both = [build.budget(name, allowed=0, labels={"app": "x"}, status=counted) for name in ("one", "two")]
-    assert asked([ALONE, *both], urgency=Urgency.INTERRUPTION) == [Code.PDB_MULTIPLE]
+    assert asked([ALONE, *both], urgency=Urgency.MAINTENANCE) == [Code.PDB_MULTIPLE]
+    assert asked([ALONE, *both], urgency=Urgency.INTERRUPTION) is Mode.RECREATE, "the node takes the pod"
 
 
 def test_our_own_budget_is_waited_for() -> None:

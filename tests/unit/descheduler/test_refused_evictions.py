@@ -103,6 +103,10 @@ def play(made: test_recreate.Cluster, refusal: Failure, steps: int = 200, **more
 
 
 def until(made: test_recreate.Cluster, wanted: type[Action], **more: Any) -> Action:
+    return until_any(made, (wanted,), **more)
+
+
+def until_any(made: test_recreate.Cluster, wanted: tuple[type[Action], ...], **more: Any) -> Action:
     for _ in range(60):
         action = made.decide(**more)
         if isinstance(action, wanted):
@@ -181,9 +185,70 @@ def test_of_work_that_was_done_nothing_was_lost() -> None:
     assert COPY not in made.names()
 
 
+def to_ready(made: test_recreate.Cluster, **more: Any) -> Any:
+    """The copy is made and not Ready; the original as it is."""
+    while made.migration.status.step != recreate.READY:
+        made.carry_out(made.decide(**more))
+    return made.state.pods["default", "web"]
+
+
+def succeeded(pod: Any, **meta: Any) -> Any:
+    status = msgspec.structs.replace(pod.status, phase="Succeeded", conditions=())
+    return msgspec.structs.replace(pod, status=status, metadata=msgspec.structs.replace(pod.metadata, **meta))
+
+
+def test_a_pod_that_was_asked_to_stop_and_obeyed_has_not_done_its_work() -> None:
+    """A kubelet writes Succeeded before it lets a deleted pod go, whatever is in it."""
+    made = test_recreate.cluster(ready=False)
+    pod = to_ready(made, **HURRY)
+    made.state.apply(pod, succeeded(pod, deletion_timestamp=made.now))
+    while made.migration.status.step == recreate.READY:
+        made.carry_out(made.decide(**HURRY))
+    assert made.migration.status.step == "AwaitReplacement"
+
+
+@pytest.mark.parametrize("done", [True, False], ids=["its work was done", "somebody deleted it"])
+def test_a_copy_that_nobody_wants_goes_also_when_the_node_does_meanwhile(done: bool) -> None:
+    made = test_recreate.cluster(ready=False)
+    before = HURRY if done else {}
+    pod = to_ready(made, **before)
+    made.state.apply(pod, succeeded(pod) if done else None)
+    until(made, RemoveCopy, **before)
+    if done:
+        made.state.apply(made.state.ended["default", "web"], None)
+    assert made.run(**HURRY).status.phase == "Cancelled"
+    assert made.names() == []
+
+
+def test_a_copy_that_its_budget_keeps_stays_where_nothing_else_is_left() -> None:
+    """Asked for ever, it would hold up every other node that is to be drained."""
+    made, drain = test_recreate.cluster(ready=False), {"urgency": Urgency.MAINTENANCE}
+    made.state.apply(to_ready(made, **drain), None)
+    for _ in range(OFTEN):
+        if not isinstance(until_any(made, (RemoveCopy, Done), **drain), RemoveCopy):
+            break
+        kept = Failure("PDB_NO_BUDGET: web", blocked=True, eviction=True)
+        made.carry_out(failing.failed(made.migration, made.look(**drain), kept, made.now))
+    assert (made.migration.status.phase, made.names()) == ("Cancelled", [COPY])
+    assert f"the copy {COPY} stays" in made.migration.status.message
+
+
+def test_a_copy_that_took_long_to_serve_has_its_time_on_a_lost_node_too() -> None:
+    made = test_recreate.cluster(ready=False)
+    to_ready(made, **HURRY)
+    made.now = test_recreate.START + Settings().migrations.ready_timeout - timedelta(seconds=1)
+    copy = made.state.pods["default", COPY]
+    made.state.apply(copy, copy_of(CreateCopy("web", "uid-default-web", COPY)))
+    until(made, Evict, **HURRY)
+    made.now += timedelta(minutes=1)
+    play(made, Failure("no", final=True, eviction=True), steps=1, **HURRY)
+    assert made.migration.status.step == "Evict"
+
+
 @pytest.mark.parametrize("strategy", ["SpotInterruption", "NodeMaintenance", "LoadBalancing", ""])
 @pytest.mark.parametrize("there", [True, False], ids=["terminating", "gone"])
-def test_the_node_takes_it_whoever_asked_for_the_move(strategy: str, there: bool) -> None:
+@pytest.mark.parametrize("node", [{"taints": [taint(ITN)]}, {"ready": False}], ids=["with a notice", "silent"])
+def test_the_node_takes_it_whoever_asked_for_the_move(strategy: str, there: bool, node: dict[str, Any]) -> None:
     at = "2026-06-01T12:00:00Z"
     status = {
         "phase": "InProgress",
@@ -196,7 +261,7 @@ def test_the_node_takes_it_whoever_asked_for_the_move(strategy: str, there: bool
     move = build.thing("PodMigration", "m", metadata={"finalizers": [keys.FINALIZER]}, spec=spec, status=status)
     leaving = [build.pod("web", on="a", metadata={"deletionTimestamp": at})] if there else []
     copy = copy_of(CreateCopy("web", "uid-default-web", COPY), ready=False)
-    state = build.state(build.node("a", taints=[taint(ITN)]), build.node("b"), *leaving, copy, move)
+    state = build.state(build.node("a", **node), build.node("b"), *leaving, copy, move)
     seen = Judge(Settings, lambda: "", holder="one")(move, state, NOW)
     action = machine.step(move, seen, NOW)
     assert isinstance(action, Write)

@@ -151,6 +151,12 @@ WRITES: dict[str, tuple[Status, Status, Write, Told]] = {
         Write({}),
         [{"event": "RETRIED", "step": "Evict", "attempt": 2, "delaySeconds": 4.0, "error": "PDB_NO_BUDGET: web"}],
     ),
+    "tried again though nothing counts": (
+        at("Evict", retryAt="2026-06-01T11:59:58Z", tries=6),
+        {**at("Evict", retryAt=LATER, tries=7), "message": "PDB_NO_BUDGET: web"},
+        Write({}),
+        [{"event": "RETRIED", "step": "Evict", "attempt": 7, "delaySeconds": 4.0, "error": "PDB_NO_BUDGET: web"}],
+    ),
     "a note beside the last retry": (at("Evict", retryAt=LATER), at("Evict", retryAt=LATER), Write({}), []),
     "finished": (
         at("Settle"),

@@ -494,3 +494,14 @@ OWNERSHIP: dict[str, tuple[Scale, dict[str, Any], str | None]] = {
 def test_whose_number_it_is(action: Scale, found: dict[str, Any], why: str | None) -> None:
     said = ownership.refusal(found, action)
     assert said is None if why is None else why in (said or "")
+
+
+@pytest.mark.parametrize(
+    ("managers", "ours"),
+    [((ownership.MANAGER,), True), ((ownership.MANAGER, "argocd"), False), (("argocd",), False), ((), False)],
+    ids=["alone", "beside somebody who applies the same number", "somebody", "nobody"],
+)
+def test_a_number_is_ours_as_long_as_nobody_claims_it_too(managers: tuple[str, ...], ours: bool) -> None:
+    wrote = [{"manager": it, "fieldsV1": {"f:spec": {"f:replicas": {}}}} for it in managers]
+    other = {"manager": "kubectl", "fieldsV1": {"f:spec": {"f:template": {}}}}
+    assert ownership.owns({"metadata": {"managedFields": [*wrote, other]}}, ownership.MANAGER) is ours

@@ -145,6 +145,20 @@ def test_a_budget_that_is_not_there_is_made_anew_for_the_next_move() -> None:
     assert cluster.state.budgets["default"]["default", NAME].metadata.uid == "budget-2"
 
 
+def test_a_budget_that_somebody_sets_back_is_corrected_after_a_pause() -> None:
+    """They may do so each time."""
+    cluster, sent = Cluster(), []
+    cluster.turn(0)
+    cluster.turn(0.5)
+    for seconds in (0.6, 1.4, 1.6):
+        known = cluster.state.budgets["default"]["default", NAME]
+        theirs = ours("migration-1-x", spec={"maxUnavailable": 2}, metadata={"uid": known.metadata.uid})
+        cluster.state.apply(known, theirs)
+        cluster.turn(seconds)
+        sent.append(len(cluster.sent))
+    assert (sent, cluster.sent) == ([1, 1, 2], [Verb.CREATE, Verb.PATCH])
+
+
 @pytest.mark.parametrize("known", ["budget-9", None], ids=["another has its name", "it is known to be gone"])
 def test_only_the_one_that_is_gone_is_forgotten(known: str | None) -> None:
     cluster = made_and_gone()
