@@ -123,7 +123,10 @@ def test_a_policy_that_only_warns_is_no_fence(plugin: Plugin, kube: Api) -> None
 def test_observing_is_no_failure(plugin: Plugin, kube: Api) -> None:
     draining.configure(kube, {**SETTINGS, "mode": "observe"})
     try:
-        code, found, _ = results(plugin)
+        # Until a replica of the webhook has taken the settings up, it answers as before, and is well.
+        code, found, _ = eventually(
+            lambda: results(plugin), until=lambda it: it[1]["webhook"] != {"ok"}, what="a webhook that only observes"
+        )
         assert (code, found["mode"], found["webhook"]) == (0, {"warning"}, {"warning"})
     finally:
         draining.configure(kube, SETTINGS)
