@@ -33,6 +33,7 @@ GROUPS = {
     "admissionregistration.k8s.io/v1": (
         "mutatingwebhookconfigurations",
         "validatingwebhookconfigurations",
+        "validatingadmissionpolicies",
         "validatingadmissionpolicybindings",
     ),
     "apiregistration.k8s.io/v1": ("apiservices",),

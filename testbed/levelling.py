@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from testbed import objects, picture, settings, summary
+from testbed import cordons, objects, picture, settings, summary
 from testbed.api import Api, Object
 from testbed.picture import POD_CPU_MILLIS
 from testbed.waiting import eventually
@@ -21,7 +21,7 @@ def play(client: Api, console: Console) -> int:
     nodes = client.list("nodes")
     full, *others = (node["metadata"]["name"] for node in nodes)
     everything = len(client.list("pods", "default")) + REPLICAS
-    _cordon(client, others, cordoned=True)
+    cordons.cordon(client, others)
     client.create("deployments", objects.deployment(PILE, replicas=REPLICAS, cpu=f"{POD_CPU_MILLIS}m"), "default")
     pods = eventually(
         lambda: client.list("pods", "default"),
@@ -29,7 +29,7 @@ def play(client: Api, console: Console) -> int:
         timeout=TIMEOUT_SECONDS,
         what="the pods of the pile",
     )
-    _cordon(client, others, cordoned=False)
+    cordons.uncordon(client, others)
     before = _counts(nodes, pods)
     console.print(f"Created deployment/{PILE} while all nodes but {full} were cordoned; now they are not.")
     if not console.is_terminal:
@@ -62,8 +62,3 @@ def _counts(nodes: Sequence[Object], pods: Sequence[Object]) -> Counter[str]:
     found = Counter({node["metadata"]["name"]: 0 for node in nodes})
     found.update(pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName"))
     return found
-
-
-def _cordon(client: Api, names: Sequence[str], *, cordoned: bool) -> None:
-    for name in names:
-        client.patch("nodes", name, {"spec": {"unschedulable": cordoned or None}})

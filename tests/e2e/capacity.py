@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import yaml
 
-from testbed import bed, figures, install, objects, pytest_plugin
+from testbed import bed, cordons, figures, install, objects, pytest_plugin
 from testbed.api import Api, Object
 from testbed.bed import ControlPlane
 from testbed.binaries import Binaries
@@ -44,7 +44,7 @@ def product(home: Path, binaries: Binaries, *, nodes: int, spot: int) -> Iterato
             until=lambda found: found and all(found),
             what="a node for the product",
         )
-        kube.patch("nodes", OWN_NODE, {"spec": {"unschedulable": True}})
+        cordons.cordon(kube, [OWN_NODE])
         bed.add_nodes(kube, objects.pool("t-", on_demand=nodes, spot=spot))
         yield running
     finally:
@@ -97,8 +97,7 @@ class Scene:
         self.kube.patch("deployments", name, {"spec": {"replicas": replicas}}, self.namespace)
 
     def cordon(self, *names: str, cordoned: bool = True) -> None:
-        for name in names:
-            self.kube.patch("nodes", name, {"spec": {"unschedulable": cordoned or None}})
+        (cordons.cordon if cordoned else cordons.uncordon)(self.kube, names)
 
     # ---- what is seen
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from testbed import bed, install, kubelet, objects, process, pytest_plugin
+from testbed import bed, cordons, install, kubelet, objects, process, pytest_plugin
 from testbed.api import Api, Object
 from testbed.bed import ControlPlane
 from testbed.binaries import Binaries
@@ -76,11 +76,8 @@ class Scene:
     def only(self, node: str) -> Iterator[None]:
         """Whatever is created within lands on this node."""
         others = [it for it in self.node_names() if it != node]
-        for name in others:
-            self.kube.patch("nodes", name, {"spec": {"unschedulable": True}})
-        yield
-        for name in others:
-            self.kube.patch("nodes", name, {"spec": {"unschedulable": None}})
+        with cordons.cordoned(self.kube, others):
+            yield
 
     def settle(self, count: int, *, ready: int | None = None) -> None:
         """Wait until so many pods are there and Ready."""

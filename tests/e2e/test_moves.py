@@ -12,7 +12,7 @@ import pytest
 import urllib3
 import yaml
 
-from testbed import bed, install, kubelet, objects
+from testbed import bed, cordons, install, kubelet, objects
 from testbed.api import Api, Object
 from testbed.bed import ControlPlane
 from testbed.binaries import Binaries
@@ -51,9 +51,8 @@ def configure(kube: Api, **more: Any) -> None:
 
 
 def cordon(kube: Api, *, but: str, cordoned: bool) -> None:
-    for name in NODES:
-        if name != but:
-            kube.patch("nodes", name, {"spec": {"unschedulable": cordoned or None}})
+    others = [name for name in NODES if name != but]
+    (cordons.cordon if cordoned else cordons.uncordon)(kube, others)
 
 
 def ready(kube: Api, namespace: str, count: int) -> list[Object]:

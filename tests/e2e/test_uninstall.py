@@ -14,7 +14,7 @@ import pytest
 import urllib3
 import yaml
 
-from testbed import audit, bed, extras, install, jobs, kubelet, objects, process, sources
+from testbed import audit, bed, cordons, extras, install, jobs, kubelet, objects, process, sources
 from testbed.api import Api, Object
 from testbed.bed import ControlPlane
 from testbed.binaries import Binaries
@@ -59,18 +59,15 @@ def begin(running: ControlPlane, until: frozenset[str] = EVERYTHING) -> None:
     kube, node = running.api(), "on-demand-0"
     kube.patch("configmaps", "spotshift-settings", {"data": {"settings.yaml": yaml.safe_dump(POLICY)}}, SYSTEM)
     others = [it["metadata"]["name"] for it in kube.list("nodes") if it["metadata"]["name"] != node]
-    for name in others:
-        kube.patch("nodes", name, {"spec": {"unschedulable": True}})
-    kube.create("deployments", objects.deployment("web", replicas=4, annotations=SLOW), "default")
-    kube.create("deployments", objects.deployment("single", replicas=1, annotations=SLOW), "default")
-    eventually(
-        lambda: sum(map(objects.is_ready, kube.list("pods", "default"))),
-        until=lambda ready: ready == 5,
-        timeout=60,
-        what="5 Ready pods",
-    )
-    for name in others:
-        kube.patch("nodes", name, {"spec": {"unschedulable": None}})
+    with cordons.cordoned(kube, others):
+        kube.create("deployments", objects.deployment("web", replicas=4, annotations=SLOW), "default")
+        kube.create("deployments", objects.deployment("single", replicas=1, annotations=SLOW), "default")
+        eventually(
+            lambda: sum(map(objects.is_ready, kube.list("pods", "default"))),
+            until=lambda ready: ready == 5,
+            timeout=60,
+            what="5 Ready pods",
+        )
     kube.patch("nodes", node, {"metadata": {"labels": {f"{PREFIX}maintenance": "true"}}})
     eventually(lambda: under_way(kube), until=lambda seen: seen >= until, timeout=90, what="moves in the middle")
 

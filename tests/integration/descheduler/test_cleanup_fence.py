@@ -9,7 +9,6 @@ from testbed import access, definitions, objects
 from testbed.api import Api, connect
 from testbed.bed import ControlPlane
 from testbed.pytest_plugin import Nodes
-from testbed.waiting import eventually
 from tests.integration.descheduler.test_fences import KEYS, MANIFESTS, OTHER, SYSTEM, refused
 
 
@@ -20,10 +19,8 @@ def cleanup(cluster: ControlPlane) -> Api:
         cluster.kubectl("apply", "-f", str(MANIFESTS / part))
     cluster.kubectl("apply", "-k", str(MANIFESTS / "migrations"))
     definitions.established(cluster.api(), "podmigrations.spotshift.dev")
-    found = connect(access.kubeconfig(cluster, "spotshift-cleanup", SYSTEM))
-    budget = objects.budget("not-ours", app="web", maxUnavailable=1)
-    eventually(lambda: refused(lambda: found.create("poddisruptionbudgets", budget, "default", dry_run=True)))
-    return found
+    definitions.policies_in_force(cluster.api())
+    return connect(access.kubeconfig(cluster, "spotshift-cleanup", SYSTEM))
 
 
 def test_the_cleanup_takes_back_our_marks_and_adds_none(cleanup: Api, kube: Api, namespace: str) -> None:

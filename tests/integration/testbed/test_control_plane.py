@@ -7,7 +7,7 @@ from typing import Any
 import psutil
 import pytest
 
-from testbed import access, objects
+from testbed import access, cordons, objects
 from testbed.api import Api, ApiError, Object
 from testbed.bed import ControlPlane
 from testbed.objects import PREFIX
@@ -261,3 +261,12 @@ def test_admission_is_that_of_a_normal_cluster(kube: Api, namespace: str, nodes:
 def test_an_apiserver_does_not_take_all_memory(cluster: ControlPlane) -> None:
     pid = cluster.status()["kube-apiserver"]
     assert psutil.Process(pid).environ()["GOMEMLIMIT"].endswith("GiB")
+
+
+def test_the_scheduler_knows_of_a_cordon(kube: Api, namespace: str, nodes: Nodes) -> None:
+    first, second, third = nodes.make(on_demand=3)
+    with cordons.cordoned(kube, [first, third]):
+        kube.create("deployments", objects.deployment("web", replicas=6), namespace)
+        assert {it["spec"]["nodeName"] for it in ready_pods(kube, namespace, 6)} == {second}
+    assert not any(kube.get("nodes", it)["spec"].get("unschedulable") for it in (first, second, third))
+    assert not [it for it in kube.list("pods", cordons.NAMESPACE) if first in str(it["spec"])]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from testbed import access, objects
+from testbed import access, cordons, objects
 from testbed.api import ApiError, connect
 from testbed.waiting import eventually
 from tests.integration.descheduler.doubling.scene import OURS, SYSTEM, Scene
@@ -102,7 +102,7 @@ def test_a_copy_outlives_the_node_that_takes_its_original(scene: Scene) -> None:
     scene.kube.create("pods", gated, scene.namespace)
     scene.kube.patch("pods", "web", OPEN, scene.namespace, kind=STRATEGIC, subresource="status")
     node = scene.wait_ready(1)[0]["spec"]["nodeName"]
-    scene.kube.patch("nodes", node, {"spec": {"unschedulable": True}})  # no webhook tells the copy where to go here
+    cordons.cordon(scene.kube, [node])  # no webhook tells the copy where to go here
     move = scene.ask("web")
     scene.reach(move, "AwaitReady")
     scene.kube.delete("nodes", node)

@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 import urllib3
 
 from policy import keys
-from testbed import bed, objects
+from testbed import bed, cordons, objects
 from testbed.api import Api, ApiError, Object
 from testbed.pytest_plugin import CONFINED, make_namespace, remove_namespace
 from testbed.waiting import eventually
@@ -98,11 +98,8 @@ class Scene:
     def only(self, *names: str) -> Iterator[None]:
         """Whatever is created within lands on these."""
         others = [it for it in self.names if it not in names]
-        for name in others:
-            self.kube.patch("nodes", name, {"spec": {"unschedulable": True}})
-        yield
-        for name in others:
-            self.kube.patch("nodes", name, {"spec": {"unschedulable": None}})
+        with cordons.cordoned(self.kube, others):
+            yield
         # The taint goes a moment after the cordon, and until then the node is no target.
         eventually(
             lambda: [it for it in others if _has_cordon_taint(self.node(it))],

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from policy import keys
-from testbed import bed, objects
+from testbed import bed, cordons, objects
 from testbed.api import Api, ApiError
 from testbed.pytest_plugin import CONFINED, make_namespace, remove_namespace
 from testbed.waiting import eventually
@@ -86,7 +86,7 @@ def scene(running: Product, prefix: str = "scene", *, everything: bool = False) 
     make_namespace(kube, namespace, annotations=confine)
     first, second = (node["metadata"]["name"] for node in made)
     found = Scene(kube, namespace, first, second, everything)
-    kube.patch("nodes", second, {"spec": {"unschedulable": True}})
+    cordons.cordon(kube, [second])
     web = objects.deployment(APP, replicas=REPLICAS, terminationGracePeriodSeconds=1)
     kube.create("deployments", web, namespace)
     if everything:
@@ -101,7 +101,7 @@ def scene(running: Product, prefix: str = "scene", *, everything: bool = False) 
         timeout=90,
         what="the pods of the scene",
     )
-    kube.patch("nodes", second, {"spec": {"unschedulable": None}})
+    cordons.uncordon(kube, [second])
     try:
         yield found
     finally:
