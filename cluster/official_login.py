@@ -6,6 +6,7 @@ Imported when one is needed and not before: with all that the package brings alo
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -51,7 +52,8 @@ def from_kubeconfig(paths: Sequence[Path], context: str | None) -> Login:
         _spell_out_scheme(merged.config, loader.current_context["context"], user)
         loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
     except (ConfigException, OSError, yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError) as exc:
-        raise LoginError(_something_else(paths) or f"cannot use the kubeconfig {named}: {exc}") from exc
+        # Without its cause, which may show a token.
+        raise LoginError(_something_else(paths) or f"cannot use the kubeconfig {named}: {_said(exc)}") from None
     told = f"user {loader.current_context['context'].get('user')!r} of {named}"
     if user.get("exec") and not configuration.api_key and not configuration.cert_file:
         raise LoginError(f"the exec plugin {user['exec'].get('command')!r} of {told} gave no credentials")
@@ -79,6 +81,11 @@ def _current_context(files: Any) -> str | None:
     return next((str(file["current-context"]) for file in files if file.get("current-context")), None)
 
 
+def _said(exc: Exception) -> str:
+    """Less the entry itself, by which the package names an entry that lacks something, with all that is in it."""
+    return re.split(r"/[{[]", str(exc))[0]
+
+
 def _something_else(paths: Sequence[Path]) -> str:
     """That one of them is another file altogether, of which the package says no more than Python does."""
     for path in paths:
@@ -95,7 +102,20 @@ def _user(config: Any, context: Mapping[str, Any]) -> tuple[Mapping[str, Any], P
     node = config["users"].get_with_name(name, safe=True) if name and config.safe_get("users") else None
     if node is None:
         return {}, Path()
-    return node.value.get("user") or {}, Path(node.path).absolute().parent
+    told = f"user {name!r} of {node.path}"
+    user = _kept(node.value, "user", dict, told) or {}
+    _kept(user, "exec", dict, told)
+    _kept(user, "tokenFile", str, told)
+    return user, Path(node.path).absolute().parent
+
+
+def _kept(entry: Mapping[str, Any], key: str, kind: type, told: str) -> Any:
+    """What stands there, if it is of that kind or nothing."""
+    found = entry.get(key)
+    if found is not None and not isinstance(found, kind):
+        wanted = "a mapping" if kind is dict else "text"
+        raise LoginError(f"{told}: {key} has to be {wanted}, and is of type {type(found).__name__}")
+    return found
 
 
 def _spell_out_scheme(config: Any, context: Mapping[str, Any], user: Mapping[str, Any]) -> None:
@@ -115,7 +135,7 @@ def _pool(configuration: Configuration, told: str) -> urllib3.PoolManager:
     configuration.connection_pool_maxsize = POOL_SIZE
     if not configuration.verify_ssl:  # they have said so; a line for each request would tell nobody anything
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-    proxy = str(configuration.proxy or "")
+    proxy = configuration.proxy = str(configuration.proxy or "")
     refused = LoginError(
         f"cannot use the proxy {proxy.rpartition('@')[2]!r} for {told}: use http://HOST:PORT or https://HOST:PORT"
     )

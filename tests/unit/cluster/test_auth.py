@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -217,6 +218,12 @@ NESTED = "current-context: a\ncontexts: [{name: a, context: 5}]\nclusters: []\nu
         pytest.param("- just\n- text", None, "config is no kubeconfig: it names no clusters", id="not-a-mapping"),
         pytest.param(NESTED, None, "cannot use the kubeconfig", id="nested"),
         pytest.param({"token": "x"}, "other", "other", id="unknown-context"),
+        pytest.param(
+            {"exec": "x"}, None, "exec has to be a mapping, and is of type str", id="plugin-of-another-kind"
+        ),
+        pytest.param(
+            {"tokenFile": 5}, None, "tokenFile has to be text, and is of type int", id="token-file-of-another-kind"
+        ),
         pytest.param({"tokenFile": "none"}, None, "none", id="token-file-missing"),
         pytest.param({"token": "x", "as": "admin"}, None, "acts as somebody else", id="impersonation"),
         pytest.param(BROKEN_PLUGIN, None, "exec plugin '/no/such/plugin'", id="plugin-missing"),
@@ -231,6 +238,26 @@ def test_what_is_wrong_is_told(tmp_path: Path, content: Any, context: str | None
     with pytest.raises(auth.LoginError) as caught:
         auth.connect(path, context)
     assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        pytest.param({"token": "SECRET"}, "Expected key user in", id="without-its-level"),
+        pytest.param({"User": {"token": "SECRET"}}, "Expected key user in", id="misspelt"),
+        pytest.param({"user": ["SECRET"]}, "user has to be a mapping, and is of type list", id="list"),
+        pytest.param({"user": "SECRET"}, "user has to be a mapping, and is of type str", id="text"),
+    ],
+)
+def test_an_odd_user_is_told_without_its_token(tmp_path: Path, entry: dict[str, Any], told: str) -> None:
+    path = kubeconfig(tmp_path / "config", "http://127.0.0.1:1", {})
+    document = json.loads(path.read_text())
+    document["users"] = [{"name": "main-user", **entry}]
+    path.write_text(json.dumps(document))
+    with pytest.raises(auth.LoginError) as caught:
+        auth.connect(path)
+    assert told in str(caught.value)
+    assert "SECRET" not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
@@ -365,8 +392,8 @@ def test_a_token_that_got_worse_is_not_used(api: FakeApi, tmp_path: Path) -> Non
     assert connection.credentials.authorization() == "Bearer first"
 
 
-@pytest.mark.parametrize("proxy", ["socks5://u:pw@localhost:1080", "localhost:1080", "foo"])
-def test_a_proxy_that_cannot_be_used_is_told(tmp_path: Path, proxy: str) -> None:
+@pytest.mark.parametrize("proxy", ["socks5://u:pw@localhost:1080", "localhost:1080", "foo", 5, ["x"]])
+def test_a_proxy_that_cannot_be_used_is_told(tmp_path: Path, proxy: object) -> None:
     path = kubeconfig(tmp_path / "config", "https://127.0.0.1:1", {"token": "abc"})
     document = json.loads(path.read_text())
     document["clusters"][0]["cluster"]["proxy-url"] = proxy
