@@ -13,15 +13,15 @@ from descheduler import plan, report, tables
 
 def run(session: Session) -> Ending:
     """Print it."""
-    options = session.options
+    only = "" if session.options.all_namespaces else session.options.namespace
     seen = look.take(session)
-    look.check_namespace(options.namespace, seen)
+    look.check_namespace(only, seen)
     made = plan.make(seen.state, seen.settings, seen.now, seen.gathered.usage)
     told = report.of_plan(made, seen.gathered)
     told["summary"]["assumed"] = list(seen.assumed)
     told["summary"]["complete"] = not seen.assumed and not made.left_out
-    if options.namespace:
-        told = _only(told, options.namespace)
+    if only:
+        told = _only(told, only)
     session.show(told, tables.of_plan(told, verbose=session.wide, more="-o wide"))
     return Ending.DONE if told["summary"]["complete"] else Ending.INCOMPLETE
 

@@ -138,8 +138,10 @@ def _paint(session: Session, painter: _Painter, live: Live, window: Screen) -> N
                 painter.height = window.console.size.height
                 try:
                     found = _ask(session)
-                except errors.ApiError:
-                    continue  # the picture grows old and says so by its ages; the watches go on by themselves
+                except (errors.ApiError, Unusable):
+                    # The picture grows old and says so by its ages, and the watches go on by themselves; a file of
+                    # settings that is being written holds again in a moment.
+                    continue
                 if found.in_force.settings != painter.around.in_force.settings:
                     live.configure(found.in_force.settings)
                 painter.around = found

@@ -11,10 +11,9 @@ from typing import Any
 
 from console import ages
 from console.look import Look
-from console.states import State
 from console.views import node_list
 from console.views.node_list import Seen
-from descheduler import drain, memory, misread, plan, report, signs
+from descheduler import drain, interruption, memory, misread, plan, report, signs
 from descheduler.drain import Left
 from descheduler.guards import Context
 from descheduler.reasons import Code
@@ -29,7 +28,7 @@ def of(seen: Seen, look: Look) -> Plain:
     """Everything there is to say about it."""
     planned = plan.make(look.state, look.settings, look.now, look.gathered.usage, tell_all=True)
     made = report.of_plan(planned, look.gathered)
-    name = seen.node.name
+    name, context = seen.node.name, _context(look)
     return {
         **node_list.plain(seen, look),
         "ready": seen.node.ready,
@@ -44,26 +43,30 @@ def of(seen: Seen, look: Look) -> Plain:
             }
             for it in seen.signals
         ],
-        "interruption": _interruption(seen, look),
-        "mistakes": [str(it) for it in _mistakes(seen, look)],
+        "interruption": _interruption(seen, context),
+        "mistakes": [str(it) for it in _mistakes(seen, context)],
         "tooFull": [{"strategy": strategy, "why": why} for strategy, why in seen.hot.items()],
         "plan": {
             "leaving": [it for it in made["moves"] if it["from"] == name],
             "coming": [it for it in made["moves"] if it["to"] == name],
             "refused": [it for it in made["refusals"] if (it["namespace"], it["pod"]) in seen.node.pods],
         },
-        "ifDrained": [_left(it) for it in drain.left(name, _context(look))],
+        "ifDrained": [_left(it) for it in drain.left(name, context)],
         "assumed": list(look.assumed),
     }
 
 
-def _interruption(seen: Seen, look: Look) -> Plain | None:
-    """The notice that the descheduler has taken up. It stands until its deadline, also if its sign disappears."""
+def _interruption(seen: Seen, context: Context) -> Plain | None:
+    """The notice that the descheduler has taken up. It holds until its deadline, also if its sign disappears."""
     notes = seen.object.metadata.annotations
-    if look.keys.interruption_cause not in notes:
+    if context.keys.interruption_cause not in notes:
         return None
-    deadline = signals.instant(notes.get(look.keys.interruption_deadline, ""))
-    return {"cause": notes[look.keys.interruption_cause], "deadline": ages.stamp(deadline)}
+    deadline = signals.instant(notes.get(context.keys.interruption_deadline, ""))
+    return {
+        "cause": notes[context.keys.interruption_cause],
+        "deadline": ages.stamp(deadline),
+        "holds": interruption.notice(seen.object, context) is not None,
+    }
 
 
 def _context(look: Look) -> Context:
@@ -71,9 +74,9 @@ def _context(look: Look) -> Context:
     return Context(look.state, look.settings, look.keys, look.now, rests)
 
 
-def _mistakes(seen: Seen, look: Look) -> Iterator[Malformed]:
-    yield from signals.mistakes(signs.of(seen.object), keys=look.keys)
-    yield from (it.what for it in misread.of_node(seen.object, _context(look)))
+def _mistakes(seen: Seen, context: Context) -> Iterator[Malformed]:
+    yield from signals.mistakes(signs.of(seen.object), keys=context.keys)
+    yield from (it.what for it in misread.of_node(seen.object, context))
 
 
 def _left(left: Left) -> Plain:
@@ -128,8 +131,8 @@ def _room(told: Plain) -> str:
 
 def _notice(told: Plain) -> Iterator[str]:
     """Of a notice whose sign is gone: nothing else on the page would say why the node is closed."""
-    notice = told["interruption"] if State.INTERRUPTED in told["states"] else None
-    if notice and notice["deadline"] and all(it["source"] != notice["cause"] for it in told["signals"]):
+    notice = told["interruption"]
+    if notice and notice["holds"] and all(it["source"] != notice["cause"] for it in told["signals"]):
         yield f"{notice['cause']} said interruption, which holds until {notice['deadline']} though the sign is gone"
 
 

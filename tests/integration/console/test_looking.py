@@ -177,12 +177,16 @@ def test_top_goes_by_other_signs_at_once(plugin: Plugin, scene: Scene, tmp_path:
     try:
         with plugin.started("top", "--settings", str(file), "--interval", "200ms") as window:
             window.wait_for(r"spot-0 +spot")
+            file.write_text("")  # an editor that writes it anew
+            scene.kube.patch("nodes", "spot-1", {"spec": {"unschedulable": True}})
+            window.wait_for("cordoned")
             file.write_text(f"{SETTINGS}signals: {{rows: [{{kind: interruption, place: label, key: {label}}}]}}\n")
             window.wait_for("interrupted")
             window.interrupt()
             assert window.ended().code == 0
     finally:
         scene.kube.patch("nodes", "spot-0", {"metadata": {"labels": {label: None}}})
+        scene.kube.patch("nodes", "spot-1", {"spec": {"unschedulable": None}})
 
 
 def test_top_into_a_pipe_is_one_picture(plugin: Plugin) -> None:

@@ -174,6 +174,8 @@ def test_a_namespace_that_is_not_there_is_told() -> None:
         api.script = refusing()
         with pytest.raises(Unusable, match=r"there is no namespace shoppin \(did you mean shopping\?\)"):
             run(api, "plan", "-n", "shoppin")
+        ended, out, _ = run(api, "plan", "-n", "shoppin", "-A", "-o", "json")
+        assert (ended, "namespace" in json.loads(out)["summary"]) == (Ending.DONE, False)
 
 
 MARKED = {

@@ -372,7 +372,7 @@ def test_the_story_of_a_node_whose_notice_stands(there: bool) -> None:
     look = looks.of(build.node("a", spot=True, unschedulable=True, taints=taints, annotations=NOTICE))
     (seen,) = node_list.see(look)
     told = node_story.of(seen, look)
-    assert told["interruption"] == {"cause": f"taint {TAINT}", "deadline": "2026-11-16T06:02:00Z"}
+    assert told["interruption"] == {"cause": f"taint {TAINT}", "deadline": "2026-11-16T06:02:00Z", "holds": True}
     room = next(it.title for it in node_story.pages(told, seen, NOW) if it.title.startswith("No pod is sent to it"))
     assert (f"taint {TAINT} says interruption" in room) is there
     assert ("holds until 2026-11-16T06:02:00Z though the sign is gone" in room) is not there
@@ -392,6 +392,16 @@ def test_a_notice_that_does_not_hold_is_not_said_to(notes: dict[str, str], setti
     (seen,) = node_list.see(look)
     titles = [it.title for it in node_story.pages(node_story.of(seen, look), seen, NOW)]
     assert (node_list.text(seen), "No pod is sent to it: it is cordoned" in titles) == ("cordoned", True)
+
+
+def test_a_notice_that_has_run_out_is_not_said_to_hold_beside_another_sign() -> None:
+    another = [{"key": "cloud.google.com/impending-node-termination", "effect": "NoSchedule"}]
+    node = build.node("a", spot=True, unschedulable=True, taints=another, annotations=PASSED)
+    look = looks.of(node)
+    (seen,) = node_list.see(look)
+    told = node_story.of(seen, look)
+    assert (node_list.text(seen), told["interruption"]["holds"]) == ("interrupted, cordoned", False)
+    assert not [it for it in node_story.pages(told, seen, NOW) if "though the sign is gone" in it.title]
 
 
 def test_the_story_of_a_node_of_which_there_is_nothing_to_say() -> None:
