@@ -1,16 +1,14 @@
 """The control plane's binaries: taken as found when their version matches, else built once into a cache."""
 
-import fcntl
 import os
 import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed import build, golang, pins
+from testbed import build, cache, golang, pins
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +32,6 @@ COMPONENTS = (
 )
 
 Binaries = Mapping[str, Path]
-
-
-class NoCache(Exception):
-    """There is nowhere to build to; the message says what to do."""
 
 
 def ensure(environ: Mapping[str, str], *, report: build.Report) -> Binaries:
@@ -69,7 +63,7 @@ def built_tools(environ: Mapping[str, str], *, report: build.Report) -> Path:
     """The folder with everything built from our module. Two callers at once build it once."""
     cached = pins.cache_dir(environ) / f"bin-{pins.cache_key()}"
     if not _is_complete(cached):
-        with _locked(cached.with_suffix(".lock"), on_wait=report.waiting):
+        with cache.locked(cached.with_suffix(".lock"), on_wait=report.waiting):
             if not _is_complete(cached):
                 _build(cached, environ, report=report)
     return cached
@@ -85,7 +79,7 @@ def built_module(
     """The folder with the programs of another Go module, built once for what its files say now."""
     cached = pins.cache_dir(environ) / f"{module.name}-{pins.cache_key(module)}"
     if not os.path.isdir(cached):  # noqa: PTH112 - see `_is_complete`
-        with _locked(cached.with_suffix(".lock"), on_wait=lambda: tell("another process builds it")):
+        with cache.locked(cached.with_suffix(".lock"), on_wait=lambda: tell("another process builds it")):
             if not cached.is_dir():
                 staging = cached.with_suffix(".partial")
                 build.install_module(golang.find(environ), module, staging, environ, packages=packages, tell=tell)
@@ -94,7 +88,7 @@ def built_module(
 
 
 def _is_complete(folder: Path) -> bool:
-    """Asked of `os.path`, to which a folder that may not be read is one that is not there; `_locked` says so then."""
+    """Asked of `os.path`, to which a folder that may not be read is one that is not there; `cache.locked` says so."""
     return all(os.path.exists(folder / component.name) for component in COMPONENTS)  # noqa: PTH110
 
 
@@ -136,23 +130,3 @@ def _build(target: Path, environ: Mapping[str, str], *, report: build.Report) ->
     (staging / "server").replace(staging / "etcd")  # the main package of etcd's server module
     shutil.rmtree(target, ignore_errors=True)  # one that lost a binary
     staging.rename(target)
-
-
-@contextmanager
-def _locked(path: Path, *, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Hold an advisory lock; the kernel drops it with the process, so a killed build blocks nobody."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as unusable:
-        why = f"{path.parent} cannot be used: {unusable.strerror}"
-        raise NoCache(f"{why}; set XDG_CACHE_HOME to a folder that can be written") from None
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            on_wait()
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

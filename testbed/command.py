@@ -20,6 +20,7 @@ from testbed import (
     bed,
     binaries,
     build,
+    cache,
     chart,
     dependencies,
     extras,
@@ -41,7 +42,7 @@ DEFAULT_DIR = Path(".testbed/dev")
 EXPECTED = (
     folder.Refused,
     bed.DidNotStart,
-    binaries.NoCache,
+    cache.NoCache,
     build.BuildFailed,
     golang.NoToolchain,
     sources.NotApplied,

