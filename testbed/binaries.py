@@ -65,6 +65,7 @@ def built_tools(environ: Mapping[str, str], *, report: build.Report) -> Path:
     if not _is_complete(cached):
         with cache.locked(cached.with_suffix(".lock"), on_wait=report.waiting):
             if not _is_complete(cached):
+                cache.sweep(cached)
                 _build(cached, environ, report=report)
     return cached
 
@@ -81,6 +82,7 @@ def built_module(
     if not os.path.isdir(cached):  # noqa: PTH112 - see `_is_complete`
         with cache.locked(cached.with_suffix(".lock"), on_wait=lambda: tell("another process builds it")):
             if not cached.is_dir():
+                cache.sweep(cached)
                 staging = cached.with_suffix(".partial")
                 build.install_module(golang.find(environ), module, staging, environ, packages=packages, tell=tell)
                 staging.rename(cached)

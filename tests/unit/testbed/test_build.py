@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import binaries, pins
+from testbed import binaries, cache, pins
 from testbed.waiting import eventually
 
 TOOLS = ("server", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok")
@@ -37,6 +37,7 @@ def slow_go(tmp_path: Path) -> Path:
             gate = pathlib.Path("{tmp_path}/gate")
             while gate.exists():
                 time.sleep(0.01)
+            pathlib.Path(os.environ["GOBIN"]).mkdir(exist_ok=True)
             names = ["metrics-server"] if sys.argv[-1] == "{METRICS}" else {TOOLS!r}
             for name in names:
                 print(f"example.com/{{name}}", flush=True)
@@ -139,3 +140,27 @@ def test_a_cache_that_lost_a_binary_is_built_again(tmp_path: Path, slow_go: Path
     found = binaries.ensure(environ, report=Recorder())
     found["kwok"].unlink()
     assert binaries.ensure(environ, report=Recorder())["kwok"].exists()
+
+
+def test_what_killed_builds_of_other_keys_left_goes_unless_one_is_at_work(tmp_path: Path, slow_go: Path) -> None:
+    environ = _environ(tmp_path, slow_go)
+    folder = pins.cache_dir(environ)
+    killed, at_work = ("bin-killed.tmp", "bin-killed.partial"), ("bin-other.tmp", "bin-other.partial")
+    for name in (*killed, *at_work, "peers-killed.tmp"):
+        (folder / name / "large").mkdir(parents=True)
+    (folder / "bin-whole").mkdir()
+    with cache.locked(folder / "bin-other.lock"):
+        binaries.ensure(environ, report=Recorder())
+    left = {it.name for it in folder.iterdir() if it.is_dir()}
+    assert left == {f"bin-{pins.cache_key()}", "bin-whole", *at_work, "peers-killed.tmp"}
+
+
+def test_of_a_module_too(tmp_path: Path, slow_go: Path) -> None:
+    environ = _environ(tmp_path, slow_go)
+    module, folder = tmp_path / "module", pins.cache_dir(environ)
+    module.mkdir()
+    for name in ("go.mod", "go.sum"):
+        (module / name).touch()
+    (folder / "module-killed.tmp").mkdir(parents=True)
+    binaries.built_module(module, environ)
+    assert [it.name for it in folder.glob("module-*") if it.is_dir()] == [f"module-{pins.cache_key(module)}"]
