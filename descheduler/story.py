@@ -12,7 +12,7 @@ from typing import Final
 
 from cluster.objects import PodMigration
 from descheduler import memory
-from descheduler.migration import recreate, surge_turn
+from descheduler.migration import recreate_turn, surge_turn
 from descheduler.migration.actions import (
     Action,
     Adopt,
@@ -212,7 +212,9 @@ def _is_reversed(before: PodMigration, message: str) -> bool:
     """Whether a way back was gone to its end: what was given up on it, or went with its namespace, was not."""
     status, intent = before.status, before.status.intent or {}
     return (
-        status.step in {surge_turn.BACK, recreate.REMOVE} and not intent.get("left") and message == intent.get("why")
+        status.step in {surge_turn.BACK, recreate_turn.REMOVE}
+        and not intent.get("left")
+        and message == intent.get("why")
     )
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from cluster.objects import PodMigration
-from descheduler.migration import marking, recreate, surge, surge_turn
+from descheduler.migration import marking, recreate, recreate_turn, surge, surge_turn
 from descheduler.migration.actions import Action, Write
 from descheduler.migration.endings import MESSAGE, Ending, end, text_of, time_of
 from descheduler.migration.outcomes import Failure
@@ -62,7 +62,7 @@ def is_an_attempt(migration: PodMigration, world: World, now: datetime) -> bool:
     """
     if surge.under_way(migration):
         return True
-    asked = time_of((migration.status.intent or {}).get(recreate.ASKED))
+    asked = time_of((migration.status.intent or {}).get(recreate_turn.ASKED))
     since = world.leave_by or asked or migration.status.started_at or now
     lasts = since + world.settings.migrations.ready_timeout > now
     return lasts and world.node_lost and recreate.has_copy(migration) and not recreate.under_way(migration)
@@ -72,7 +72,7 @@ def _has_to_go_on(migration: PodMigration, failure: Failure) -> bool:
     """What is being undone, or cannot be, has no end but success."""
     if surge.is_going_back(migration):
         return not failure.final
-    return migration.status.step in {recreate.REMOVE, *PAST_EVICTION}
+    return migration.status.step in {recreate_turn.REMOVE, *PAST_EVICTION}
 
 
 def give_up(migration: PodMigration, world: World, failure: Failure, now: datetime) -> Write:
@@ -80,7 +80,7 @@ def give_up(migration: PodMigration, world: World, failure: Failure, now: dateti
     between would mark the pod again and go on.
     """
     if recreate.has_copy(migration):  # another copy would run what is in it again, so the pod has to rest
-        return recreate.back(migration, world, Ending("Failed", failure.why))
+        return recreate_turn.back(migration, world, Ending("Failed", failure.why))
     phase = "Cancelled" if failure.blocked or not failure.counts else "Failed"
     if marking.unmark(migration, world) is None:
         return end(phase, failure.why, now)
@@ -93,5 +93,5 @@ def _is_out_of_time(migration: PodMigration, world: World, now: datetime) -> boo
     if world.urgency is not Urgency.VOLUNTARY or migration.status.step not in WITHOUT_END:
         return False
     intent = migration.status.intent or {}
-    asked = time_of(intent.get(recreate.ASKED) or intent.get("at")) or now
+    asked = time_of(intent.get(recreate_turn.ASKED) or intent.get("at")) or now
     return asked + world.settings.migrations.ready_timeout <= now

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from cluster.objects import Pod, PodMigration
 from descheduler import moving
-from descheduler.migration import arrival, eviction, failing, marking, recreate, surge, surge_back
+from descheduler.migration import arrival, eviction, failing, marking, recreate, recreate_turn, surge, surge_back
 from descheduler.migration.actions import (
     Action,
     Adopt,
@@ -70,7 +70,7 @@ def _advance(migration: PodMigration, world: World, now: datetime) -> Action:
 def _advance_in_mode(migration: PodMigration, world: World, now: datetime) -> Action:
     """Steps that only one mode has. What it changed is taken back by the mode itself before the move ends."""
     called_off = _called_off(migration, world) or _texts(world.objections)
-    if migration.status.step == recreate.REMOVE:
+    if migration.status.step == recreate_turn.REMOVE:
         unmark = marking.unmark(migration, world)
         if unmark is not None:
             return unmark
@@ -121,7 +121,7 @@ def _ending(migration: PodMigration, world: World, now: datetime) -> Action | No
     if phase not in ENDED:
         phase, why = "Cancelled", _called_off(migration, world) or _texts(world.objections)
     if why and recreate.has_copy(migration):
-        return recreate.back(migration, world, Ending(phase, why))
+        return recreate_turn.back(migration, world, Ending(phase, why))
     return (marking.unmark(migration, world) or end(phase, why, now)) if why else None
 
 

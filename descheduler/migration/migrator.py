@@ -20,7 +20,7 @@ from cluster.objects import Deployment, PodMigration, ReplicaSet
 from cluster.store import is_newer
 from descheduler import interruption
 from descheduler.crew import Crew, Rank
-from descheduler.migration import failing, machine, recreate, temporary_budget
+from descheduler.migration import failing, machine, recreate_back, temporary_budget
 from descheduler.migration.actions import (
     Action,
     Adopt,
@@ -196,7 +196,7 @@ class Migrator:
         """Write it down, so that it is not sought again."""
         latest = state.migrations.get(report.key)
         if latest is not None:
-            told = recreate.sought(latest, self._judge(latest, state, now), now)
+            told = recreate_back.sought(latest, self._judge(latest, state, now), now)
             self._start(report.key, latest, told, state)
 
     def _failed(self, report: Report, failure: Failure, state: ClusterState, now: datetime) -> None:

@@ -10,84 +10,27 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from cluster.objects import Pod, PodMigration
-from descheduler.migration import marking
-from descheduler.migration.actions import Action, CreateCopy, RemoveCopy, SeekCopy, Wait, Write
+from descheduler.migration import marking, recreate_back
+from descheduler.migration.actions import Action, CreateCopy, Wait, Write
 from descheduler.migration.endings import Ending, text_of, unanswered
+from descheduler.migration.recreate_turn import CREATE, READY, REMOVE, STEPS, Turn, back
 from descheduler.migration.world import World
 from descheduler.proposal import Mode
 from descheduler.scaling import mode_of
 from policy.values import MigrationStatus
 
-CREATE, READY, REMOVE = "CreateCopy", "AwaitReady", "RemoveCopy"
-STEPS: Final = frozenset({CREATE, READY, REMOVE})
 PREFIX: Final = "rescheduled-"
 NAME_LENGTH: Final = 63
 """Of a pod that should have a host name."""
-ASKED: Final = "askedAt"
-"""Since when, in the intent, the original is to be evicted."""
-UNWANTED: Final = "unwanted"
-"""In the intent: the original went away, and nobody misses it."""
 APART: Final = 97
 """Seconds by which later names may differ: moves that were begun together must not meet at the next name again."""
 _COPIED: Final = re.compile(rf"{PREFIX}(.+)-\d{{10}}")
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """What a step looks at."""
-
-    migration: PodMigration
-    world: World
-    called_off: str
-    now: datetime
-
-    @property
-    def intent(self) -> Mapping[str, Any]:
-        """What was written down when the copy was announced."""
-        return self.migration.status.intent or {}
-
-    @property
-    def source(self) -> Pod | None:
-        """The original, while it is not being deleted."""
-        found = self.world.source
-        return found if found is not None and found.metadata.deletion_timestamp is None else None
-
-    @property
-    def late(self) -> datetime:
-        """When the copy has to be Ready."""
-        since = datetime.fromisoformat(str(self.intent["at"]))
-        return since + self.world.settings.migrations.ready_timeout
-
-    @property
-    def is_outlived(self) -> bool:
-        """Whether the node took the original with it, and the copy is all that is left."""
-        return self.source is None and not _is_unwanted(self.world) and UNWANTED not in self.intent
-
-    def write(self, step: str, *, replacement: Mapping[str, str] | None = None, **more: str) -> Write:
-        """Go on to a step, with something noted."""
-        claimed = {"replacement": replacement} if replacement is not None else {}
-        noted = {**unanswered(self.intent), "action": step, **more}
-        return Write({"step": step, "holder": self.world.holder, "intent": noted, **claimed})
-
-    def ready(self, copy: Pod) -> Write:
-        """The copy serves; go on to the eviction. People are told once, however often it is waited for."""
-        told = self.intent.get("served") == copy.metadata.uid
-        noted = {**unanswered(self.intent), "action": "Evict", "served": copy.metadata.uid, ASKED: text_of(self.now)}
-        return Write({"step": "Evict", "holder": self.world.holder, "intent": noted}, ready=not told)
-
-    def outlived(self) -> Write:
-        """The copy takes over."""
-        return self.write("AwaitReplacement", evictedAt=text_of(self.now))
-
-    def back(self, phase: str, why: str) -> Write:
-        """Have the copy removed."""
-        return back(self.migration, self.world, Ending(phase, why))
 
 
 def is_mode(migration: PodMigration) -> bool:
@@ -146,15 +89,6 @@ def step(migration: PodMigration, world: World, called_off: str, now: datetime) 
     if isinstance(retry, str) and datetime.fromisoformat(retry) > now:
         return Wait(datetime.fromisoformat(retry), migration.status.message)
     return _STEPS[migration.status.step](turn)
-
-
-def back(migration: PodMigration, world: World, ending: Ending) -> Write:
-    """The copy has to go before the move can end."""
-    announced = unanswered(migration.status.intent)  # no budget holds the original any more: it stays
-    intent = {**announced, "action": REMOVE, "ending": ending.phase, "why": ending.why[:1024]}
-    if _is_unwanted(world):
-        intent[UNWANTED] = "true"  # also when the node goes before the copy does
-    return Write({"step": REMOVE, "holder": world.holder, "message": ending.why[:1024], "intent": intent})
 
 
 def not_serving(migration: PodMigration, world: World, now: datetime) -> Write | None:
@@ -217,45 +151,11 @@ def _late(turn: Turn, what: str) -> Write | None:
     return replace(turn.back("Failed", f"{what} after {turn.world.settings.migrations.ready_timeout}"), late=True)
 
 
-def _is_unwanted(world: World) -> bool:
-    """Whether the original is gone and nothing was lost: somebody deleted it, or its work was done. A pod that is
-    asked to stop and obeys has succeeded as well, whatever it had left to do.
-    """
-    source, there = world.source, world.stopping
-    if source is not None and source.metadata.deletion_timestamp is None:
-        return False
-    done = there is not None and there.status.phase == "Succeeded" and there.metadata.deletion_timestamp is None
-    return done or not world.node_lost
-
-
-def _remove(turn: Turn) -> Action | Ending:
-    found = turn.world.replacement
-    if found is not None and turn.is_outlived and not found.terminal:
-        return turn.outlived()
-    if found is not None and _is_kept(turn):
-        why = f"{turn.intent['why']}; the copy {found.metadata.name} stays: its disruption budget does not let it go"
-        return Ending(str(turn.intent["ending"]), why)
-    if found is not None:
-        return RemoveCopy(found.metadata.name, found.metadata.uid, found.metadata.resource_version)
-    if "sought" not in turn.intent:
-        # The request may have been accepted and the watch not have told of it yet.
-        return SeekCopy(str(turn.intent["copy"]), str(turn.intent["uid"]))
-    return Ending(str(turn.intent["ending"]), str(turn.intent["why"]))
-
-
-def _is_kept(turn: Turn) -> bool:
-    """Whether the copy is all that its budget has left, and will never be let go."""
-    refused = int(turn.intent.get("tries", 0)) > turn.world.settings.migrations.max_retries
-    return turn.source is None and bool(turn.intent.get("blocked")) and refused
-
-
-def sought(migration: PodMigration, world: World, now: datetime) -> Write:
-    """The API has no copy of it: the way back is gone to its end."""
-    intent = {**(migration.status.intent or {}), "sought": text_of(now)}
-    return Write({"holder": world.holder, "intent": intent})
-
-
-_STEPS: Final[dict[str, Callable[[Turn], Action | Ending]]] = {CREATE: _create, READY: _ready, REMOVE: _remove}
+_STEPS: Final[dict[str, Callable[[Turn], Action | Ending]]] = {
+    CREATE: _create,
+    READY: _ready,
+    REMOVE: recreate_back.step,
+}
 
 
 def _claimed(pod: Pod) -> dict[str, str]:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from cluster.objects import Pod, PodMigration
-from descheduler.migration import copying, failing, machine, outcomes, recreate, world
+from descheduler.migration import copying, failing, machine, outcomes, recreate, recreate_back, recreate_turn, world
 from descheduler.migration.actions import (
     Action,
     Adopt,
@@ -104,7 +104,7 @@ class Cluster:
             self.unseen.remove(name)
             self.effects.append(f"remove {name}")
         else:
-            self.carry_out(recreate.sought(self.migration, self.look(), self.now))
+            self.carry_out(recreate_back.sought(self.migration, self.look(), self.now))
 
     def _remove(self, name: str) -> None:
         pod = self.state.pods.get(("default", name)) or self.state.ended.get(("default", name))
@@ -183,7 +183,7 @@ def test_an_eviction_that_is_refused_for_good_removes_the_copy() -> None:
     assert made.names() == ["web"]
 
 
-@pytest.mark.parametrize("announced", [recreate.CREATE, recreate.READY])
+@pytest.mark.parametrize("announced", [recreate_turn.CREATE, recreate_turn.READY])
 @pytest.mark.parametrize("more", [{}, {"withdrawn": "the node is no longer about to be lost"}], ids=["lost", "anew"])
 def test_what_a_lost_node_took_lives_on_in_the_copy(announced: str, more: dict[str, Any]) -> None:
     """Nobody deleted the original, and nothing but the copy is left of it."""
@@ -202,7 +202,7 @@ def test_what_a_lost_node_took_lives_on_in_the_copy(announced: str, more: dict[s
 
 def test_without_the_original_the_copy_is_not_wanted() -> None:
     made = cluster(ready=False)
-    while made.migration.status.step != recreate.READY:
+    while made.migration.status.step != recreate_turn.READY:
         made.carry_out(made.decide())
     made.state.apply(made.state.pods["default", "web"], None)
     assert made.run().status.phase == "Cancelled"

@@ -8,7 +8,7 @@ import pytest
 
 from cluster.objects import PodMigration
 from descheduler import memory
-from descheduler.migration import recreate
+from descheduler.migration import recreate_turn
 from descheduler.migration.actions import Action, CreateCopy, Evict, MarkPod, SeekCopy, Wait, Write
 from descheduler.migration.migrator import Migrator
 from descheduler.migration.outcomes import Done, Outcome
@@ -37,7 +37,7 @@ def end_copy(made: Cluster, phase: str) -> None:
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_copy_that_ends_is_removed(phase: str) -> None:
-    made = at(recreate.READY, ready=False)
+    made = at(recreate_turn.READY, ready=False)
     end_copy(made, phase)
     ended = made.run()
     assert (ended.status.phase, ended.status.message) == ("Failed", f"the copy ended: {phase}")
@@ -47,7 +47,7 @@ def test_a_copy_that_ends_is_removed(phase: str) -> None:
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_whoever_takes_over_finds_a_copy_that_has_ended(phase: str) -> None:
-    made = at(recreate.CREATE)
+    made = at(recreate_turn.CREATE)
     made.state.apply(None, copy_of(CreateCopy("web", "uid-default-web", COPY), status={"phase": phase}))
     ended = made.run()
     assert (ended.status.phase, ended.status.message) == ("Failed", f"the copy ended: {phase}")
@@ -55,7 +55,7 @@ def test_whoever_takes_over_finds_a_copy_that_has_ended(phase: str) -> None:
 
 
 def test_the_original_rests_after_it_and_not_the_copy() -> None:
-    made = at(recreate.READY, ready=False)
+    made = at(recreate_turn.READY, ready=False)
     end_copy(made, "Failed")
     ended = made.run()
     assert memory.cooldowns([ended], Settings(), made.now) == {"default/web": made.now + timedelta(minutes=5)}
@@ -72,7 +72,7 @@ def test_a_copy_that_ends_when_it_has_taken_over_ends_the_move(phase: str, outco
 
 
 def test_a_move_that_is_called_off_before_the_copy_is_seen_removes_it() -> None:
-    made = at(recreate.CREATE)
+    made = at(recreate_turn.CREATE)
     while not isinstance(action := made.decide(), CreateCopy):
         made.carry_out(action)
     made.unseen.append(action.name)
@@ -83,7 +83,7 @@ def test_a_move_that_is_called_off_before_the_copy_is_seen_removes_it() -> None:
 
 
 def test_that_there_is_no_copy_is_written_down() -> None:
-    made = at(recreate.CREATE)
+    made = at(recreate_turn.CREATE)
     while not isinstance(action := made.decide(withdrawn="x"), SeekCopy):
         made.carry_out(action)
     sent: list[Action] = []
@@ -103,7 +103,7 @@ def test_that_there_is_no_copy_is_written_down() -> None:
 
 def test_a_copy_is_sought_when_the_marks_are_off() -> None:
     """Whoever is about to make it looks for the marks first, so none can come after the search."""
-    made = at(recreate.CREATE)
+    made = at(recreate_turn.CREATE)
     while not isinstance(action := made.decide(withdrawn="x"), SeekCopy):
         made.carry_out(action)
     assert KEYS.migration_id not in made.state.pods["default", "web"].metadata.labels
@@ -111,7 +111,7 @@ def test_a_copy_is_sought_when_the_marks_are_off() -> None:
 
 
 def test_an_original_without_its_marks_gets_them_before_it_is_copied() -> None:
-    made = at(recreate.CREATE)
+    made = at(recreate_turn.CREATE)
     made.state.apply(made.state.pods["default", "web"], build.pod("web", on="a"))
     assert isinstance(made.decide(), MarkPod)
     assert made.run().status.phase == "Completed"
@@ -149,7 +149,7 @@ def test_a_copy_that_is_no_longer_ready_is_waited_for() -> None:
     while not isinstance(action := made.decide(), Wait):
         assert not isinstance(action, Evict)
         made.carry_out(action)
-    assert made.migration.status.step == recreate.READY
+    assert made.migration.status.step == recreate_turn.READY
     copy = made.state.pods["default", COPY]
     made.state.apply(copy, copy_of(CreateCopy("web", "uid-default-web", COPY)))
     assert made.run().status.phase == "Completed"

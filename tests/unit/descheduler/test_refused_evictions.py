@@ -9,7 +9,7 @@ import pytest
 from descheduler import memory, overdue
 from descheduler.drain import Left, Standing
 from descheduler.guards import Context
-from descheduler.migration import failing, machine, recreate, world
+from descheduler.migration import failing, machine, recreate_turn, world
 from descheduler.migration.actions import Action, CreateCopy, Done, Evict, MarkPod, RemoveCopy, Scale, Write
 from descheduler.migration.judge import Judge
 from descheduler.migration.outcomes import Failure
@@ -176,7 +176,7 @@ def test_a_copy_that_was_slow_is_not_given_up_for_one_throttled_request() -> Non
 
 def test_of_work_that_was_done_nothing_was_lost() -> None:
     made = test_recreate.cluster()
-    while made.migration.status.step != recreate.READY:
+    while made.migration.status.step != recreate_turn.READY:
         made.carry_out(made.decide(**HURRY))
     pod = made.state.pods["default", "web"]
     over = msgspec.structs.replace(pod.status, phase="Succeeded", conditions=())
@@ -187,7 +187,7 @@ def test_of_work_that_was_done_nothing_was_lost() -> None:
 
 def to_ready(made: test_recreate.Cluster, **more: Any) -> Any:
     """The copy is made and not Ready; the original as it is."""
-    while made.migration.status.step != recreate.READY:
+    while made.migration.status.step != recreate_turn.READY:
         made.carry_out(made.decide(**more))
     return made.state.pods["default", "web"]
 
@@ -202,7 +202,7 @@ def test_a_pod_that_was_asked_to_stop_and_obeyed_has_not_done_its_work() -> None
     made = test_recreate.cluster(ready=False)
     pod = to_ready(made, **HURRY)
     made.state.apply(pod, succeeded(pod, deletion_timestamp=made.now))
-    while made.migration.status.step == recreate.READY:
+    while made.migration.status.step == recreate_turn.READY:
         made.carry_out(made.decide(**HURRY))
     assert made.migration.status.step == "AwaitReplacement"
 
@@ -252,9 +252,9 @@ def test_the_node_takes_it_whoever_asked_for_the_move(strategy: str, there: bool
     at = "2026-06-01T12:00:00Z"
     status = {
         "phase": "InProgress",
-        "step": recreate.READY,
+        "step": recreate_turn.READY,
         "startedAt": at,
-        "intent": {"action": recreate.READY, "at": at, "uid": "uid-default-web", "copy": COPY},
+        "intent": {"action": recreate_turn.READY, "at": at, "uid": "uid-default-web", "copy": COPY},
         "resolved": {"podUid": "uid-default-web", "sourceNode": "a", "targetNode": "b", "mode": "Recreate"},
     }
     spec = {"podRef": {"name": "web"}, "targetNode": "b", "strategy": strategy}
