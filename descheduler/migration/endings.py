@@ -11,7 +11,7 @@ from descheduler.migration.actions import Write
 
 MESSAGE: Final = 1024
 """Characters of a message; the rest would only be cut off by whoever shows it."""
-ANSWERED: Final = frozenset({"retryAt", "blocked", "eviction", "tries"})
+ANSWERED: Final = frozenset({"retryAt", "blocked", "several", "denied", "eviction", "tries"})
 """What an intent notes of a request that was refused."""
 
 

@@ -49,8 +49,9 @@ def failed(migration: PodMigration, world: World, failure: Failure, now: datetim
     tries = int(known.get("tries", 0)) + 1
     longest = HURRIED_PAUSE if world.urgency is Urgency.INTERRUPTION and not failure.counts else LONGEST_PAUSE
     pause = max(settings.retry_backoff * 2 ** min(max(attempts, tries - 1), longest), failure.retry_after)
-    intent = {**known, "retryAt": text_of(now + pause), "blocked": failure.blocked, "tries": tries}
-    intent["eviction"] = failure.eviction
+    intent = {**known, "retryAt": text_of(now + pause), "tries": tries}
+    intent |= {"blocked": failure.blocked, "several": failure.several, "eviction": failure.eviction}
+    intent["denied"] = failure.counts and not failure.blocked and not failure.several
     if failure.taken:
         intent["copy"] = recreate.other_name(migration, world, now)
     return Write({"attempts": attempts, "message": failure.why[:MESSAGE], "intent": intent})
@@ -80,7 +81,7 @@ def give_up(migration: PodMigration, world: World, failure: Failure, now: dateti
     between would mark the pod again and go on.
     """
     if recreate.has_copy(migration):  # another copy would run what is in it again, so the pod has to rest
-        return recreate_turn.back(migration, world, Ending("Failed", failure.why))
+        return recreate_turn.back(migration, world, Ending("Failed", failure.why), now)
     phase = "Cancelled" if failure.blocked or not failure.counts else "Failed"
     if marking.unmark(migration, world) is None:
         return end(phase, failure.why, now)

@@ -121,7 +121,7 @@ def _ending(migration: PodMigration, world: World, now: datetime) -> Action | No
     if phase not in ENDED:
         phase, why = "Cancelled", _called_off(migration, world) or _texts(world.objections)
     if why and recreate.has_copy(migration):
-        return recreate_turn.back(migration, world, Ending(phase, why))
+        return recreate_turn.back(migration, world, Ending(phase, why), now)
     return (marking.unmark(migration, world) or end(phase, why, now)) if why else None
 
 

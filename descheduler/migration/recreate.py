@@ -97,9 +97,9 @@ def not_serving(migration: PodMigration, world: World, now: datetime) -> Write |
     """
     found = world.replacement
     if found is None:
-        return back(migration, world, Ending("Failed", "the copy was deleted before the original was evicted"))
+        return back(migration, world, Ending("Failed", "the copy was deleted before the original was evicted"), now)
     if found.terminal:
-        return back(migration, world, Ending("Failed", ended(found)))
+        return back(migration, world, Ending("Failed", ended(found)), now)
     if found.ready:
         return None
     intent = {**unanswered(migration.status.intent), "action": READY, "at": text_of(now)}

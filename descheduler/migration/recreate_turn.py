@@ -16,6 +16,8 @@ CREATE, READY, REMOVE = "CreateCopy", "AwaitReady", "RemoveCopy"
 STEPS: Final = frozenset({CREATE, READY, REMOVE})
 ASKED: Final = "askedAt"
 """Since when, in the intent, the original is to be evicted."""
+BACK_AT: Final = "backAt"
+"""Since when, in the intent, the copy is to go."""
 UNWANTED: Final = "unwanted"
 """In the intent: the original went away, and nobody misses it."""
 
@@ -69,13 +71,13 @@ class Turn:
 
     def back(self, phase: str, why: str) -> Write:
         """Have the copy removed."""
-        return back(self.migration, self.world, Ending(phase, why))
+        return back(self.migration, self.world, Ending(phase, why), self.now)
 
 
-def back(migration: PodMigration, world: World, ending: Ending) -> Write:
+def back(migration: PodMigration, world: World, ending: Ending, now: datetime) -> Write:
     """The copy has to go before the move can end."""
     announced = unanswered(migration.status.intent)  # no budget holds the original any more: it stays
-    intent = {**announced, "action": REMOVE, "ending": ending.phase, "why": ending.why[:1024]}
+    intent = {**announced, "action": REMOVE, "ending": ending.phase, "why": ending.why[:1024], BACK_AT: text_of(now)}
     if is_unwanted(world):
         intent[UNWANTED] = "true"  # also when the node goes before the copy does
     return Write({"step": REMOVE, "holder": world.holder, "message": ending.why[:1024], "intent": intent})

@@ -1,0 +1,113 @@
+"""The way back of a copied pod ends, also where nobody ever lets the copy go: it stays, and the move says so."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from descheduler import guards
+from descheduler.guards import Context
+from descheduler.migration import leftovers, recreate_turn
+from descheduler.migration.actions import RemoveCopy
+from descheduler.migration.outcomes import Failure
+from descheduler.proposal import Urgency
+from descheduler.reasons import Code
+from policy.settings import Settings
+from tests.unit.descheduler import build, copied
+from tests.unit.descheduler.copied import APP, NEVER, Scene, scene
+from tests.unit.descheduler.test_interruption import REBALANCE, taint
+from tests.unit.descheduler.test_recreate import COPY, KEYS, START
+
+REBALANCED: dict[str, Any] = {"node": {"taints": [taint(REBALANCE)]}}
+DRAINED: dict[str, Any] = {"node": {"labels": {KEYS.maintenance: "true"}}, "strategy": "NodeMaintenance"}
+SELECTED: dict[str, Any] = {
+    "allowed": 1,
+    "labels": APP,
+    "status": {"desiredHealthy": 1, "currentHealthy": 2, "expectedPods": 2},
+}
+
+
+def never() -> Any:
+    return build.budget("never", **NEVER)
+
+
+def another() -> Any:
+    return build.budget("another", **NEVER)
+
+
+def taken_back(made: Scene) -> None:
+    """The copy runs beside the original when the taint goes."""
+    made.until(recreate_turn.READY)
+    made.node()
+
+
+def deleted(made: Scene) -> None:
+    """A second budget comes, and the owner of the original deletes it."""
+    made.until(recreate_turn.READY)
+    made.state.apply(None, another())
+    made.remove("web")
+
+
+def stopped(made: Scene) -> None:
+    made.until(recreate_turn.READY)
+    made.state.apply(None, another())
+    made.node()
+
+
+def denied(made: Scene) -> None:
+    made.webhook.add(COPY)
+    taken_back(made)
+
+
+def left_alone(_: Scene) -> None:
+    """The notice stays."""
+
+
+ONE, SEVERAL = "its disruption budget does not let it go", "several disruption budgets select it"
+TWO, OWN = (never(), another()), build.budget("own", **SELECTED)
+BOTH = [COPY, "web"]
+Given = tuple[tuple[Any, ...], dict[str, Any], Callable[[Scene], None], str, str, list[str]]
+ENDLESS: dict[str, Given] = {
+    # budgets, what the node says, what happens, how it ends, why the copy stays, what is left
+    "one budget, taken back": ((never(),), REBALANCED, taken_back, "Cancelled", ONE, BOTH),
+    "two, taken back": (TWO, REBALANCED, taken_back, "Cancelled", SEVERAL, BOTH),
+    "two, and the notice stays": (TWO, REBALANCED, left_alone, "Failed", SEVERAL, BOTH),
+    "a drain, and the original is deleted": ((OWN,), DRAINED, deleted, "Cancelled", SEVERAL, [COPY]),
+    "a drain that is stopped": ((OWN,), DRAINED, stopped, "Cancelled", SEVERAL, BOTH),
+    "a webhook": ((), REBALANCED, denied, "Cancelled", copied.DENIED.why, BOTH),
+}
+
+
+@pytest.mark.parametrize("given", ENDLESS.values(), ids=ENDLESS.keys())
+def test_a_copy_that_nobody_lets_go_stays_and_the_move_ends(given: Given) -> None:
+    budgets, node, happens, phase, why, left = given
+    made = scene(*budgets, **node)
+    happens(made)
+    ended = made.play()
+    status = made.migration.status
+    assert (status.phase, made.names()) == (phase, left), status
+    assert f"; the copy {COPY} stays: {why}" in status.message
+    assert made.migration.metadata.finalizers == ()
+    assert ended - START < 2 * Settings().migrations.ready_timeout
+    assert made.refused.count(COPY) == Settings().migrations.max_retries + 1
+
+
+def test_a_copy_that_nobody_answers_for_is_asked_for_longer() -> None:
+    made = scene(**REBALANCED, denial=Failure("500 failed calling webhook", counts=False))
+    denied(made)
+    since = made.now
+    ended = made.play()
+    assert f"; the copy {COPY} stays: 500 failed calling webhook" in made.migration.status.message
+    assert timedelta() <= ended - since - Settings().migrations.ready_timeout < timedelta(minutes=1)
+
+
+def test_a_copy_that_stays_holds_up_no_drain_and_goes_when_it_may() -> None:
+    made = scene(never(), **REBALANCED)
+    taken_back(made)
+    made.play()
+    context = Context(made.state, Settings(), KEYS, made.now, {})
+    codes = {it.code for pod in made.state.pods.values() for it in guards.reasons(pod, context, Urgency.MAINTENANCE)}
+    assert Code.ALREADY_MIGRATING not in codes
+    copies = [it for _, it in leftovers.find(made.state, KEYS) if isinstance(it, RemoveCopy)]
+    assert [it.name for it in copies] == [COPY]
