@@ -5,11 +5,12 @@ A marker file says that the folder is ours. Nothing is ever deleted from a folde
 
 import fcntl
 import json
+import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 MARKER = "testbed.lock"
 MARK = "This folder belongs to a spotshift test bed; `testbed down` removes it.\n"
@@ -21,7 +22,7 @@ class Refused(Exception):
 
 @contextmanager
 def claimed(home: Path) -> Iterator[None]:
-    """Let one `up` at a time work in a folder; the kernel ends the claim with the process."""
+    """Let one `up` or `down` at a time work in a folder; the kernel ends the claim with the process."""
     try:
         if home.is_dir() and any(home.iterdir()) and not is_ours(home):
             raise Refused(f"{home} is not empty and is not a test bed; choose another --dir")
@@ -30,10 +31,8 @@ def claimed(home: Path) -> Iterator[None]:
     except OSError as unusable:
         raise _unusable(home, unusable) from None
     with marker:
-        try:
-            fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Refused(f"another `up` is at work in {home}") from None
+        if not _held(marker, home):
+            raise Refused(f"another `up` or `down` is at work in {home}")
         if (home / MARKER).read_text() != MARK:  # one that is written stays whole, whatever happens here
             try:
                 (home / MARKER).write_text(MARK)
@@ -41,6 +40,17 @@ def claimed(home: Path) -> Iterator[None]:
                 erase(home)
                 raise _unusable(home, unusable) from None
         yield
+
+
+def _held(marker: IO[str], home: Path) -> bool:
+    """Claim the folder by its marker. `down` may have removed it since it was opened, and another `up` may have made
+    a new one: a lock on the old one is a lock on nothing.
+    """
+    try:
+        fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(marker.fileno()), (home / MARKER).stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False
 
 
 def _unusable(home: Path, why: OSError) -> Refused:
@@ -73,19 +83,21 @@ def remove(home: Path) -> None:
     """Remove the folder if it is ours and nobody is starting a control plane in it."""
     if not is_ours(home):
         return
-    with (home / MARKER).open("a+") as marker:
-        try:
-            fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return  # the `up` at work there has just lost its processes, and cleans up itself
-        erase(home)
+    try:
+        marker = (home / MARKER).open("r+")  # makes none where another `down` was quicker
+    except FileNotFoundError:
+        return
+    with marker:
+        if _held(marker, home):  # else an `up` at work there has just lost its processes, and cleans up itself
+            erase(home)
 
 
 def erase(home: Path) -> None:
     """Remove a folder that the caller has claimed."""
     empty(home)
     (home / MARKER).unlink()
-    home.rmdir()
+    with suppress(OSError):  # something is mounted there, or another `up` has just begun in it
+        home.rmdir()
 
 
 def write_state(home: Path, state: dict[str, Any]) -> None:

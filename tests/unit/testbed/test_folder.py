@@ -1,8 +1,12 @@
 """Whose a folder is, however early somebody ended in it."""
 
 import errno
+import fcntl
 import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -64,3 +68,79 @@ def test_a_name_that_is_too_long_is_told(tmp_path: Path) -> None:
         folder.claimed(tmp_path / ("x" * 300)),
     ):
         raise AssertionError("claimed")
+
+
+def test_a_folder_has_one_owner(tmp_path: Path) -> None:
+    home = tmp_path / "b"
+    with (
+        folder.claimed(home),
+        pytest.raises(folder.Refused, match="another `up` or `down` is at work in"),
+        folder.claimed(home),
+    ):
+        raise AssertionError("claimed")
+
+
+def test_a_disk_that_is_full_where_something_is_mounted_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a folder is not removed."""
+
+    def refused(number: int) -> Callable[..., int]:
+        def refuse(*_: object, **__: object) -> int:
+            raise OSError(number, os.strerror(number))
+
+        return refuse
+
+    monkeypatch.setattr(Path, "write_text", refused(errno.ENOSPC))
+    monkeypatch.setattr(Path, "rmdir", refused(errno.EBUSY))
+    with (
+        pytest.raises(folder.Refused, match="cannot be used: No space left on device"),
+        folder.claimed(tmp_path / "b"),
+    ):
+        raise AssertionError("claimed")
+
+
+Between = Callable[[Path], object]
+BETWEEN: dict[str, Between] = {
+    "the marker went": lambda home: (home / folder.MARKER).unlink(),
+    "all of it went": shutil.rmtree,
+    "it was made anew": lambda home: (
+        (home / folder.MARKER).unlink(),
+        (home / folder.MARKER).write_text(folder.MARK),
+    ),
+}
+
+
+@pytest.fixture(params=list(BETWEEN.values()), ids=list(BETWEEN))
+def overtaken(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that others change between the opening of its marker and the lock on it."""
+    home, lock = tmp_path / "a" / "b", fcntl.flock
+    home.mkdir(parents=True)
+    (home / folder.MARKER).write_text(folder.MARK)
+
+    def late(descriptor: IO[str], how: int) -> None:
+        request.param(home)
+        shutil.copytree(home.parent, tmp_path / "expected")
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    return home
+
+
+def is_left_alone(home: Path) -> bool:
+    """As the others left it."""
+    expected = home.parent.parent / "expected"
+    return {it.relative_to(home.parent) for it in home.parent.rglob("*")} == {
+        it.relative_to(expected) for it in expected.rglob("*")
+    }
+
+
+def test_who_is_overtaken_claims_nothing(overtaken: Path) -> None:
+    with pytest.raises(folder.Refused, match="another `up` or `down` is at work in"), folder.claimed(overtaken):
+        raise AssertionError("claimed")
+    assert is_left_alone(overtaken)
+
+
+def test_who_is_overtaken_removes_nothing(overtaken: Path) -> None:
+    folder.remove(overtaken)
+    assert is_left_alone(overtaken)
