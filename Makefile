@@ -141,7 +141,7 @@ docs: $(READY)  ## Write the generated pages of docs/ anew.
 
 manifests: binaries  ## Write what `kubectl apply -k` would install as one file, dist/install.yaml (OVERLAY=).
 	@mkdir -p dist
-	@$(PY) -m testbed render manifests/overlays/$(OVERLAY) > dist/install.yaml.new
+	@$(PY) -m testbed render manifests/overlays/$(OVERLAY) > dist/install.yaml.new || { rm dist/install.yaml.new; exit 1; }
 	@mv dist/install.yaml.new dist/install.yaml
 	@echo "dist/install.yaml: $$(grep -c '^kind:' dist/install.yaml) objects of the overlay $(OVERLAY)"
 
