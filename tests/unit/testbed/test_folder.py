@@ -100,14 +100,15 @@ def test_a_disk_that_is_full_where_something_is_mounted_is_told(
         raise AssertionError("claimed")
 
 
-Between = Callable[[Path], object]
-BETWEEN: dict[str, Between] = {
-    "the marker went": lambda home: (home / folder.MARKER).unlink(),
+def renew(home: Path) -> None:
+    (home / folder.MARKER).unlink()
+    (home / folder.MARKER).write_text(folder.MARK)
+
+
+BETWEEN: dict[str, Callable[[Path], object]] = {
+    "the marker went": lambda home: home.joinpath(folder.MARKER).unlink(),
     "all of it went": shutil.rmtree,
-    "it was made anew": lambda home: (
-        (home / folder.MARKER).unlink(),
-        (home / folder.MARKER).write_text(folder.MARK),
-    ),
+    "it was made anew": renew,
 }
 
 
