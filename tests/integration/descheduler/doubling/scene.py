@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 
+import urllib3
 import yaml
 
 from policy import keys
@@ -82,6 +83,13 @@ class Process:
     def tail(self) -> str:
         return "\n".join(self.log.read_text().splitlines()[-30:])
 
+    def nodes_known(self) -> int:
+        """How many nodes it knew of when it last planned."""
+        told = logged.lines(self.log.read_text(), event="LISTENING")[-1]["address"]
+        text = urllib3.request("GET", f"http://{told}/metrics", retries=False, timeout=5).data.decode()
+        counts = [it.split()[-1] for it in text.splitlines() if it.startswith("spotshift_nodes{")]
+        return sum(int(float(it)) for it in counts)
+
 
 @dataclass(slots=True)
 class Scene:
@@ -149,6 +157,17 @@ class Scene:
     def annotate(self, pod: str, **annotations: str | None) -> None:
         marks = {f"{objects.PREFIX}{key.replace('_', '-')}": value for key, value in annotations.items()}
         self.kube.patch("pods", pod, {"metadata": {"annotations": marks}}, self.namespace)
+
+    def delete_node(self, name: str) -> None:
+        """Wait until the descheduler knows: it hears of nodes and of pods in no common order."""
+
+        def is_told(count: int) -> None:
+            eventually(self.process.nodes_known, until=lambda known: known == count, what=f"{count} nodes known")
+
+        before = len(self.kube.list("nodes"))
+        is_told(before)
+        self.kube.delete("nodes", name)
+        is_told(before - 1)
 
     # ---- the move
 
