@@ -10,7 +10,7 @@ import urllib3
 from testbed import bed, install, kubelet, process, sources
 from testbed.binaries import Binaries
 from testbed.proxy import FaultProxy
-from testbed.waiting import eventually
+from testbed.waiting import eventually, patient
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +212,7 @@ def test_a_pod_waits_for_its_secret(own: bed.ControlPlane, tmp_path: Path, monke
 def test_what_does_not_work_is_told_with_its_last_words(
     own: bed.ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: tuple[str, str], message: str
 ) -> None:
-    monkeypatch.setattr(install, "READY_TIMEOUT_SECONDS", 5.0)
+    monkeypatch.setattr(install, "READY_TIMEOUT_SECONDS", patient(5))
     with pytest.raises(install.NotInstalled, match=message):
         installed(own, tmp_path, FOLLOWS.replace(*change))
     assert not [name for name in process.mains(own.home) if name.startswith("pages")], "nothing is left running"
