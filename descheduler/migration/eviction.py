@@ -13,11 +13,17 @@ from cluster.objects import Pod, PodMigration
 from descheduler.migration import marking
 from descheduler.migration.actions import Action, Evict, Wait, Write
 from descheduler.migration.endings import text_of, time_of
+from descheduler.migration.outcomes import Failure
 from descheduler.migration.world import World
 from policy.values import MigrationStatus
 
 TURN_PAUSE: Final = timedelta(seconds=1)
 """Between two looks at a move that comes first, if nothing is heard of it."""
+SEVERAL: Final = Failure(
+    "PDB_MULTIPLE: several PodDisruptionBudgets select it, and the API refuses every eviction", final=True
+)
+"""No turn ever comes at several budgets; whoever plans may double the pod, or say why it stays."""
+HELD: Final = Failure("PDB_NO_BUDGET: its disruption budget allows no eviction now", blocked=True)
 ANNOUNCED: Final = "evictAt"
 """Since when, in the intent of a move that doubles its pod, the pod is to be evicted."""
 
@@ -30,6 +36,11 @@ def attempt(
         return _await_turn(migration, now)
     meta = source.metadata
     return Evict(meta.name, meta.uid, meta.resource_version, world.settings.migrations.grace_period_seconds, copy)
+
+
+def refusal(world: World) -> Failure:
+    """What the API would say to a pod that has no turn."""
+    return SEVERAL if world.crowded else HELD
 
 
 def is_announced(migration: PodMigration) -> bool:
@@ -61,5 +72,4 @@ def _await_turn(migration: PodMigration, now: datetime) -> Action:
     intent = migration.status.intent or {}
     if intent.get("blocked"):
         return Wait(now + TURN_PAUSE, migration.status.message)
-    told = "PDB_NO_BUDGET: its disruption budget allows no eviction now"
-    return Write({"message": told, "intent": {**intent, "blocked": True}})
+    return Write({"message": HELD.why, "intent": {**intent, "blocked": True}})

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from cluster.objects import PodMigration
-from descheduler.migration import marking, recreate, recreate_turn, surge, surge_turn
+from descheduler.migration import eviction, marking, recreate, recreate_turn, surge, surge_turn
 from descheduler.migration.actions import Action, Write
 from descheduler.migration.endings import MESSAGE, Ending, end, text_of, time_of
 from descheduler.migration.outcomes import Failure
@@ -17,10 +17,6 @@ from descheduler.proposal import Urgency
 PAST_EVICTION: Final = frozenset({"AwaitReplacement", "Settle"})
 WITHOUT_END: Final = frozenset({"Mark", surge_turn.UP, "Evict"})
 """Steps that have no deadline of their own, and wait for nothing but the API."""
-CROWDED: Final = Failure(
-    "PDB_MULTIPLE: several PodDisruptionBudgets select it, and the API refuses every eviction", final=True
-)
-"""No turn ever comes at several budgets; whoever plans may double the pod, or say why it stays."""
 LONGEST_PAUSE: Final = 5
 """Doublings of the pause between two attempts: half a minute with the default settings."""
 HURRIED_PAUSE: Final = 2
@@ -38,7 +34,7 @@ def failed(migration: PodMigration, world: World, failure: Failure, now: datetim
         # A user's own budget came beside ours, which goes at once or is gone by now: not two budgets for good.
         failure = replace(failure, final=False, counts=False)
     spared = failure.eviction and is_an_attempt(migration, world, now)
-    patient = spared or (failure.blocked and world.urgency is not Urgency.VOLUNTARY and not failure.final)
+    patient = spared or (failure.blocked and not failure.final and _is_waited_for(migration, world))
     attempts = migration.status.attempts + (1 if failure.counts and not patient else 0)
     over = failure.final or attempts > settings.max_retries or _is_out_of_time(migration, world, now)
     if over and not patient and not _has_to_go_on(migration, failure):
@@ -67,6 +63,21 @@ def is_an_attempt(migration: PodMigration, world: World, now: datetime) -> bool:
     since = world.leave_by or asked or migration.status.started_at or now
     lasts = since + world.settings.migrations.ready_timeout > now
     return lasts and world.node_lost and recreate.has_copy(migration) and not recreate.under_way(migration)
+
+
+def in_vain(migration: PodMigration, world: World, now: datetime) -> Write | None:
+    """Give up where no turn will come, or where it has not come in time and the pod would have a copy for ever."""
+    waits = not world.permitted and (world.crowded or recreate.has_copy(migration))
+    over = waits and not is_an_attempt(migration, world, now)
+    return give_up(migration, world, eviction.refusal(world), now) if over else None
+
+
+def _is_waited_for(migration: PodMigration, world: World) -> bool:
+    """Whether a budget that says no may say so for as long as it likes, and is no fault of the move. On a lost node
+    a pod that has a copy does not wait for ever, or the two would run side by side.
+    """
+    copied = world.urgency is Urgency.INTERRUPTION and recreate.has_copy(migration)
+    return world.urgency is not Urgency.VOLUNTARY and not copied
 
 
 def _has_to_go_on(migration: PodMigration, failure: Failure) -> bool:

@@ -228,10 +228,7 @@ def _held_back(migration: PodMigration, world: World, now: datetime) -> Action |
     unserved = recreate.not_serving(migration, world, now) if recreate.has_copy(migration) else None
     if unserved is not None:
         return unserved
-    if world.hold:
-        return _await_budget(migration, world, now)
-    in_vain = world.crowded and not world.permitted and not failing.is_an_attempt(migration, world, now)
-    return failing.give_up(migration, world, failing.CROWDED, now) if in_vain else None
+    return _await_budget(migration, world, now) if world.hold else failing.in_vain(migration, world, now)
 
 
 def _relied_on(migration: PodMigration, world: World) -> tuple[str, str] | None:

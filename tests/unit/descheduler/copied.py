@@ -47,6 +47,7 @@ class Scene(test_recreate.Cluster):
             return super().carry_out(action)
         if isinstance(action, Evict | RemoveCopy):
             self.refused.append(action.name)
+        self.now += timedelta(milliseconds=100)
         super().carry_out(failing.failed(self.migration, self.look(), refusal, self.now))
         return None
 

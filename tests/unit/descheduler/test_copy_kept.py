@@ -16,7 +16,7 @@ from descheduler.reasons import Code
 from policy.settings import Settings
 from tests.unit.descheduler import build, copied
 from tests.unit.descheduler.copied import APP, NEVER, Scene, scene
-from tests.unit.descheduler.test_interruption import REBALANCE, taint
+from tests.unit.descheduler.test_interruption import ITN, REBALANCE, taint
 from tests.unit.descheduler.test_recreate import COPY, KEYS, START
 
 REBALANCED: dict[str, Any] = {"node": {"taints": [taint(REBALANCE)]}}
@@ -111,3 +111,43 @@ def test_a_copy_that_stays_holds_up_no_drain_and_goes_when_it_may() -> None:
     assert Code.ALREADY_MIGRATING not in codes
     copies = [it for _, it in leftovers.find(made.state, KEYS) if isinstance(it, RemoveCopy)]
     assert [it.name for it in copies] == [COPY]
+
+
+# ---- the original, on a node that is there long after its time
+
+HOURS = timedelta(hours=6)
+FEW: dict[str, Any] = {
+    "allowed": 0,
+    "labels": APP,
+    "status": {"desiredHealthy": 3, "currentHealthy": 2, "expectedPods": 3},
+}
+BUDGETS = {"one that never lets go": never(), "one that does not now": build.budget("few", **FEW)}
+
+
+@pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS.keys())
+@pytest.mark.parametrize("cause", [REBALANCE, ITN], ids=["no deadline", "a notice"])
+def test_a_budget_is_not_waited_for_on_a_node_that_stays(budget: Any, cause: str) -> None:
+    made = scene(budget, node={"taints": [taint(cause, START)]})
+    ended = made.play(HOURS)
+    status = made.migration.status
+    assert (status.phase, made.refused.count("web")) == ("Failed", 0), status
+    assert status.message.startswith("PDB_NO_BUDGET")
+    assert Settings().migrations.ready_timeout <= ended - START < 3 * Settings().migrations.ready_timeout
+
+
+def test_nor_is_its_refusal() -> None:
+    """It allows an eviction whenever it is looked at, and has given it away whenever it is asked."""
+    made = scene(**REBALANCED)
+    made.until("Evict")
+    made.webhook.add("web")
+    made.denial = Failure("PDB_NO_BUDGET: web", blocked=True)
+    made.play(HOURS)
+    assert (made.migration.status.phase, made.names()) == ("Failed", ["web"])
+
+
+def test_in_a_drain_it_is() -> None:
+    """The budget is its owner's word, and the node stays."""
+    made = scene(build.budget("own", **{**SELECTED, "allowed": 0}), **DRAINED)
+    made.play(HOURS)
+    assert (made.migration.status.step, made.migration.status.phase) == ("Evict", "InProgress")
+    assert "web" in made.refused
