@@ -15,16 +15,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cluster.objects import Node
-from descheduler.guards import Context
 from descheduler.node_state import NodeState
 from descheduler.roster import Roster
 from policy import keys, signals, values
 from policy.capacity import CapacityType
 from policy.signal_table import Kind
 from policy.signals import Signal
+
+if TYPE_CHECKING:
+    from descheduler.guards import Context  # whose guards ask which nodes are being lost
 
 STRATEGY: Final = "SpotInterruption"
 SILENT: Final = "NotReady"

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from cluster.meta import ObjectMeta
 from cluster.objects import Pod, PodMigration
-from descheduler import scaling
+from descheduler import interruption, memory, scaling
 from descheduler.node_state import Key, NodeState
 from descheduler.state import ClusterState
 from descheduler.workload import Workload
@@ -62,6 +62,16 @@ class Context:
     def autoscalers(self) -> Mapping[scaling.Autoscaled, str]:
         """Names of autoscalers by what they scale."""
         return scaling.autoscalers(self.state)
+
+    @cached_property
+    def losses(self) -> Mapping[str, interruption.Loss]:
+        """Nodes that are being lost, by name."""
+        return interruption.find(self)
+
+    @cached_property
+    def rests(self) -> Mapping[str, memory.Rest]:
+        """What rests, as in `cooldowns`, with the move after which it does."""
+        return memory.rests(self.state.migrations.values(), self.settings, self.now)
 
     @cached_property
     def decisions(self) -> dict[tuple[int, int, str, str], Decision]:

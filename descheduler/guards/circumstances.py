@@ -95,14 +95,25 @@ def cooling_down(case: Case) -> str | None:
 
 def copy_failed(case: Case) -> str | None:
     """The same of a pod on its own, which is copied: a drain waits too, because copies that come to nothing one after
-    the other would run what is in them again and again.
+    the other would run what is in them again and again. So does an interruption, once a copy came to nothing since the
+    node began to be lost; but not while a deadline is ahead.
     """
     if case.workload is not None:
         return None
-    until = case.context.cooldowns.get(memory.subject_of(case.pod, case.workload))
-    if until is None or until <= case.context.now:
+    subject = memory.subject_of(case.pod, case.workload)
+    until = case.context.cooldowns.get(subject)
+    if until is None or until <= case.context.now or _hurries(case, subject):
         return None
     return f"the last move of it did not help; it is copied again after {values.format_time(until)}"
+
+
+def _hurries(case: Case, subject: str) -> bool:
+    """Whether its node will be gone soon, or nothing has been tried since it began to be lost."""
+    loss, rest = case.context.losses.get(case.pod.node_name), case.context.rests.get(subject)
+    if loss is None:
+        return False
+    ahead = loss.deadline is not None and loss.deadline > case.context.now
+    return ahead or rest is None or memory.ended(rest.after) < loss.since
 
 
 def outside_window(case: Case) -> str | None:

@@ -80,7 +80,7 @@ GUARDS: Final[tuple[Guard, ...]] = (
     Guard(Code.TOO_YOUNG,           circumstances.too_young,          HOLDS, _____, _____),
     Guard(Code.NOT_READY,           circumstances.not_ready,          HOLDS, _____, _____),
     Guard(Code.COOLING_DOWN,        circumstances.cooling_down,       HOLDS, _____, _____),
-    Guard(Code.COOLING_DOWN,        circumstances.copy_failed,        HOLDS, HOLDS, _____),
+    Guard(Code.COOLING_DOWN,        circumstances.copy_failed,        HOLDS, HOLDS, HOLDS),
     Guard(Code.OUTSIDE_WINDOW,      circumstances.outside_window,     HOLDS, _____, _____),
 )
 # fmt: on

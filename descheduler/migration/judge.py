@@ -87,7 +87,7 @@ class Judge:
             cooldowns = memory.cooldowns(state.migrations.values(), settings, now)
             known = Context(state, settings, keys.under(settings.label_prefix), now, cooldowns)
             self._context, self._changes = known, state.changes
-            self._lost = interruption.find(known)
+            self._lost = known.losses
             self._permitted = permits.find(state, now)
         return known
 
@@ -160,6 +160,8 @@ def _guarded(migration: PodMigration, source: Pod, context: Context, urgency: Ur
     passed = {Code.ALREADY_MIGRATING}
     if migration.status.step == "Evict":
         passed.add(Code.TERMINATING)  # evicted, by us or by somebody else: what follows is the same
+    if recreate.has_copy(migration):
+        passed.add(Code.COOLING_DOWN)  # another copy is not what it is about
     if not migration.spec.strategy:
         passed |= {Code.TOO_YOUNG, Code.COOLING_DOWN}
     return (it for it in guards.reasons(source, context, urgency) if it.code not in passed)

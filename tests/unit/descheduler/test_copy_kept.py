@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from descheduler import guards
+from descheduler import guards, plan
 from descheduler.guards import Context
 from descheduler.migration import leftovers, recreate_turn
 from descheduler.migration.actions import RemoveCopy
@@ -16,7 +16,7 @@ from descheduler.reasons import Code
 from policy.settings import Settings
 from tests.unit.descheduler import build, copied
 from tests.unit.descheduler.copied import APP, NEVER, Scene, scene
-from tests.unit.descheduler.test_interruption import ITN, REBALANCE, taint
+from tests.unit.descheduler.test_interruption import ITN, REBALANCE, taint, text
 from tests.unit.descheduler.test_recreate import COPY, KEYS, START
 
 REBALANCED: dict[str, Any] = {"node": {"taints": [taint(REBALANCE)]}}
@@ -151,3 +151,35 @@ def test_in_a_drain_it_is() -> None:
     made.play(HOURS)
     assert (made.migration.status.step, made.migration.status.phase) == ("Evict", "InProgress")
     assert "web" in made.refused
+
+
+# ---- again
+
+
+def planned(made: Scene) -> tuple[list[str], set[Code]]:
+    """Which pods the next plan would move, and why not this one."""
+    found = plan.make(made.state, Settings(), made.now)
+    why = {it.code for refusal in found.refusals if refusal.pod.metadata.name == "web" for it in refusal.reasons}
+    return [it.pod.metadata.name for it in found.moves if it.pod.metadata.name == "web"], why
+
+
+def test_on_a_node_that_outlived_its_notice_a_pod_is_not_copied_again_and_again() -> None:
+    made = scene(node={"taints": [taint(ITN, START - timedelta(minutes=10))]})
+    made.webhook.add("web")
+    made.play()
+    assert (made.migration.status.phase, made.names()) == ("Failed", ["web"])
+    assert planned(made) == ([], {Code.COOLING_DOWN})
+    made.now += Settings().backoff.initial
+    assert planned(made) == (["web"], set())
+
+
+def test_a_rest_that_counts_again_when_the_deadline_passes_does_not_cost_the_copy() -> None:
+    """Made because nothing waited for it then; now it may be all that is left."""
+    made = scene(node={"taints": [taint(ITN, START)]})
+    made.until("Evict")
+    failed = {"phase": "Failed", "step": recreate_turn.REMOVE, "finishedAt": text(START + timedelta(seconds=30))}
+    made.state.apply(None, build.thing("PodMigration", "m0", spec={"podRef": {"name": "web"}}, status=failed))
+    made.webhook.add("web")
+    made.play(timedelta(minutes=3))
+    assert (made.migration.metadata.name, made.migration.status.step) == ("migration-1-x", "Evict")
+    assert made.names() == [COPY, "web"]

@@ -3,15 +3,18 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from descheduler.proposal import Urgency
+from descheduler.reasons import Code
 from policy import keys
 from policy.settings import Settings
 from policy.settings_moves import Limits
 from policy.windows import Day, Kind, Window
 from tests.unit.descheduler import build
 from tests.unit.descheduler.guarding import NOW, OURS, Given, deployment, namespace, pod
+from tests.unit.descheduler.test_interruption import ITN, REBALANCE, text
 
 ON = {OURS.rescheduling: "enabled"}
 SHOP_EXCLUDED = Settings(excluded_namespaces=("shop",))
@@ -241,13 +244,55 @@ RESTS = {
 def test_rests(made: Any, cooldowns: dict[str, datetime], says: str | None) -> None:
     held = "COOLING_DOWN" if says else ""
     copied = held if made.metadata.controller is None else ""
-    Given(pod=made, cooldowns=cooldowns, voluntary=held, maintenance=copied, says=says or "").check()
+    Given(
+        pod=made, cooldowns=cooldowns, voluntary=held, maintenance=copied, interruption=copied, says=says or ""
+    ).check()
 
 
 def test_a_drain_waits_before_it_copies_a_pod_again() -> None:
     given = Given(pod=pod(of=None, labels=ON), cooldowns={"shop/web-1": LATER})
     (reason,) = given.reasons()[Urgency.MAINTENANCE]
     assert reason.text == "the last move of it did not help; it is copied again after 2026-02-01T12:07:00Z"
+
+
+def copied_in_vain(ago: timedelta) -> Any:
+    """A move of it that failed so long ago."""
+    status = {"phase": "Failed", "step": "RemoveCopy", "finishedAt": text(NOW - ago)}
+    return build.thing("PodMigration", "m0", "shop", spec={"podRef": {"name": "web-1"}}, status=status)
+
+
+def leaving(cause: str, ago: timedelta) -> Any:
+    """Node a, with a sign that is so old."""
+    return build.node("a", taints=[{"key": cause, "effect": "NoSchedule", "timeAdded": text(NOW - ago)}])
+
+
+def silent(ago: timedelta) -> Any:
+    """Node a, and it runs on spot."""
+    made = build.node("a", ready=False, spot=True, zone="z")
+    ready = msgspec.structs.replace(made.status.conditions[0], last_transition_time=NOW - ago)
+    return msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, conditions=(ready,)))
+
+
+MINUTE, SECOND = timedelta(minutes=1), timedelta(seconds=1)
+OTHERS = tuple(build.node(name, spot=True, zone="z") for name in ("b", "c", "d"))
+LOST = {
+    # the node, when a copy failed, and whether that holds the pod back
+    "a deadline is ahead": (leaving(ITN, 90 * SECOND), MINUTE, False),
+    "it has passed": (leaving(ITN, 10 * MINUTE), MINUTE, True),
+    "none is known": (leaving(REBALANCE, 10 * MINUTE), MINUTE, True),
+    "none is known, and the sign is newer": (leaving(REBALANCE, 30 * SECOND), MINUTE, False),
+    "silent": (silent(10 * MINUTE), MINUTE, True),
+    "silent only since then": (silent(MINUTE), 2 * MINUTE, False),
+    "the node stays": (build.node("a"), MINUTE, True),
+}
+
+
+@pytest.mark.parametrize(("node", "ago", "held"), LOST.values(), ids=LOST.keys())
+def test_a_lost_node_waits_before_a_pod_is_copied_again_if_it_may_stay(node: Any, ago: timedelta, held: bool) -> None:
+    also = (node, *OTHERS, copied_in_vain(ago))
+    found = Given(pod=pod(of=None, labels=ON), cooldowns={"shop/web-1": LATER}, also=also)
+    said = {it.code for it in found.reasons()[Urgency.INTERRUPTION]}
+    assert said == ({Code.COOLING_DOWN} if held else set())
 
 
 # Berlin puts its clocks forward on 2026-03-29 at 02:00 (01:00 UTC) and back on 2026-10-25 at 03:00 (01:00 UTC).
