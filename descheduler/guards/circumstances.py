@@ -95,8 +95,8 @@ def cooling_down(case: Case) -> str | None:
 
 def copy_failed(case: Case) -> str | None:
     """The same of a pod on its own, which is copied: a drain waits too, because copies that come to nothing one after
-    the other would run what is in them again and again. So does an interruption, once a copy came to nothing since the
-    node began to be lost; but not while a deadline is ahead.
+    the other would run what is in them again and again. So does an interruption, once a copy came to nothing since
+    the node began to be lost; but not while a deadline is ahead.
     """
     if case.workload is not None:
         return None

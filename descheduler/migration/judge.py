@@ -115,8 +115,12 @@ class Judge:
     def _is_lost(self, migration: PodMigration, state: ClusterState) -> bool:
         """Gone, going, or silent: whoever deletes a pod there does not mean that it is not wanted any more."""
         resolved = migration.status.resolved
-        node = state.nodes.get(resolved.source_node) if resolved is not None else None
-        return resolved is not None and (node is None or not node.ready or node.name in self._lost)
+        if resolved is None:
+            return False
+        found = state.nodes.get(resolved.source_node)
+        if found is None or found.node is None or not found.ready:
+            return True
+        return found.name in self._lost or found.node.metadata.deletion_timestamp is not None
 
     def _withdrawn(self, migration: PodMigration, context: Context) -> str:
         stopped = self._stopped()

@@ -245,10 +245,22 @@ def test_a_copy_that_took_long_to_serve_has_its_time_on_a_lost_node_too() -> Non
     assert made.migration.status.step == "Evict"
 
 
+LEAVING = {
+    "with a notice": build.node("a", taints=[taint(ITN)]),
+    "silent": build.node("a", ready=False),
+    "being deleted": build.thing(
+        "Node",
+        "a",
+        metadata={"deletionTimestamp": "2026-06-01T12:00:00Z"},
+        status={"conditions": [{"type": "Ready", "status": "True"}]},
+    ),
+}
+
+
 @pytest.mark.parametrize("strategy", ["SpotInterruption", "NodeMaintenance", "LoadBalancing", ""])
 @pytest.mark.parametrize("there", [True, False], ids=["terminating", "gone"])
-@pytest.mark.parametrize("node", [{"taints": [taint(ITN)]}, {"ready": False}], ids=["with a notice", "silent"])
-def test_the_node_takes_it_whoever_asked_for_the_move(strategy: str, there: bool, node: dict[str, Any]) -> None:
+@pytest.mark.parametrize("node", LEAVING.values(), ids=LEAVING.keys())
+def test_the_node_takes_it_whoever_asked_for_the_move(strategy: str, there: bool, node: Any) -> None:
     at = "2026-06-01T12:00:00Z"
     status = {
         "phase": "InProgress",
@@ -261,7 +273,7 @@ def test_the_node_takes_it_whoever_asked_for_the_move(strategy: str, there: bool
     move = build.thing("PodMigration", "m", metadata={"finalizers": [keys.FINALIZER]}, spec=spec, status=status)
     leaving = [build.pod("web", on="a", metadata={"deletionTimestamp": at})] if there else []
     copy = copy_of(CreateCopy("web", "uid-default-web", COPY), ready=False)
-    state = build.state(build.node("a", **node), build.node("b"), *leaving, copy, move)
+    state = build.state(node, build.node("b"), *leaving, copy, move)
     seen = Judge(Settings, lambda: "", holder="one")(move, state, NOW)
     action = machine.step(move, seen, NOW)
     assert isinstance(action, Write)
