@@ -4,7 +4,7 @@ A migration clears away after itself. What is left is what it could not see: a r
 still and arrived when all was over, a pod that the webhook marked but that replaced nothing, a pod that ended by
 itself while it was being moved, an object whose finalizer somebody removed by force. Taking back too many marks is
 harmless: a migration that misses its mark sets it again. A copy goes only while its original lives and is not being
-moved, which is looked at again right before.
+moved, which is looked at again right before, and not before its original is Ready if it serves itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Final
 
 from cluster.objects import Pod
-from descheduler.migration import machine, marking, recreate
+from descheduler.migration import machine, marking, recreate, recreate_back
 from descheduler.migration.actions import MarkPod, MarkWorkload, RemoveCopy
 from descheduler.state import ClusterState
 from policy import values
@@ -37,9 +37,10 @@ def find(state: ClusterState, keys: Keys) -> Iterator[Leftover]:
         mark = labels.get(keys.migration_id, "")
         if meta.deletion_timestamp is not None or (meta.namespace, mark) in ids:
             continue
-        copy = _abandoned(pod, state, keys) if mark else None
-        if copy is not None:
-            yield meta.namespace, copy
+        original = _original(pod, state, keys) if mark else None
+        if original is not None:
+            if not recreate_back.serves_alone(pod, original):
+                yield meta.namespace, _removal(pod, original, mark)
         elif labels.get(keys.migration_status) in UNFINISHED:
             yield meta.namespace, marking.bare(pod, keys)
     workloads = {
@@ -52,8 +53,8 @@ def find(state: ClusterState, keys: Keys) -> Iterator[Leftover]:
             yield found.namespace, MarkWorkload(found.kind, found.name, found.uid, None)
 
 
-def _abandoned(pod: Pod, state: ClusterState, keys: Keys) -> RemoveCopy | None:
-    """A copy that nobody needs: its original lives on. One that has taken over has none any more."""
+def _original(pod: Pod, state: ClusterState, keys: Keys) -> Pod | None:
+    """Of a copy that nobody needs: it lives on. One that has taken over has none any more."""
     meta = pod.metadata
     name = meta.annotations.get(keys.original_pod_name, "")
     original = state.pods.get((meta.namespace, name))
@@ -61,9 +62,12 @@ def _abandoned(pod: Pod, state: ClusterState, keys: Keys) -> RemoveCopy | None:
         return None
     uid = original.metadata.uid
     lives = original.metadata.deletion_timestamp is None and meta.annotations.get(keys.original_pod) == uid
-    if not lives or _took_over(meta.uid, state):
-        return None
-    return RemoveCopy(meta.name, meta.uid, meta.resource_version, (name, uid, meta.labels[keys.migration_id]))
+    return original if lives and not _took_over(meta.uid, state) else None
+
+
+def _removal(copy: Pod, original: Pod, mark: str) -> RemoveCopy:
+    meta, of = copy.metadata, original.metadata
+    return RemoveCopy(meta.name, meta.uid, meta.resource_version, (of.name, of.uid, mark))
 
 
 def _took_over(uid: str, state: ClusterState) -> bool:

@@ -183,3 +183,44 @@ def test_a_rest_that_counts_again_when_the_deadline_passes_does_not_cost_the_cop
     made.play(timedelta(minutes=3))
     assert (made.migration.metadata.name, made.migration.status.step) == ("migration-1-x", "Evict")
     assert made.names() == [COPY, "web"]
+
+
+# ---- a node that is back, and its pod starts again
+
+
+def starting(*budgets: Any) -> Scene:
+    """The copy serves, the move is called off, and nobody else is Ready."""
+    spots = [build.node(name, spot=True) for name in ("c", "d", "e")]
+    made = scene(*spots, *budgets, node={"ready": False, "spot": True})
+    made.webhook.add("web")
+    made.until("Evict")
+    made.node(spot=True)
+    made.becomes("web", ready=False)
+    made.until(recreate_turn.REMOVE)
+    made.play(timedelta(minutes=2))
+    assert (made.migration.status.phase, made.names()) == ("InProgress", [COPY, "web"])
+    return made
+
+
+ONE_READY = build.budget("one", allowed=0, labels=APP, status={"desiredHealthy": 1, "currentHealthy": 1})
+
+
+@pytest.mark.parametrize("budgets", [(), (ONE_READY,)], ids=["no budget", "minAvailable 1"])
+def test_a_copy_that_serves_alone_stays_until_the_original_is_ready(budgets: tuple[Any, ...]) -> None:
+    made = starting(*budgets)
+    for budget in budgets:
+        made.state.apply(budget, None)
+    made.becomes("web", ready=True)
+    made.play()
+    assert (made.migration.status.phase, made.names()) == ("Cancelled", ["web"])
+    assert COPY not in made.refused
+
+
+def test_it_stays_if_the_original_is_never_ready() -> None:
+    made = starting()
+    ended = made.play()
+    status = made.migration.status
+    assert (status.phase, made.names()) == ("Cancelled", [COPY, "web"])
+    assert status.message.endswith(f"; the copy {COPY} stays: it serves, and the original is not Ready")
+    assert ended - START <= Settings().migrations.ready_timeout + timedelta(minutes=1)
+    assert not [it for _, it in leftovers.find(made.state, KEYS) if isinstance(it, RemoveCopy)]

@@ -73,13 +73,15 @@ def test_marks_of_workloads(status: dict[str, Any] | None, held: bool) -> None:
 
 
 COPY = "rescheduled-web-1780315200"
-WEB = build.pod("web", on="a")
+WEB, STARTS = build.pod("web", on="a"), build.pod("web", on="a", ready=False)
 GOING = {"deletionTimestamp": "2026-06-01T12:00:00Z"}
 STOOD_IN = {"replacement": {"name": COPY, "uid": f"uid-default-{COPY}"}}
 MADE_OF = {KEYS.original_pod: "uid-default-web", KEYS.original_pod_name: "web"}
 COPIES: dict[str, tuple[list[Any], dict[str, Any], bool]] = {
     # what else there is, what differs on the copy, whether it goes
     "its original lives on": ([WEB], {}, True),
+    "its original is not Ready, and neither is it": ([STARTS], {"ready": False}, True),
+    "its original is not Ready, and it serves": ([STARTS], {}, False),
     "though it has ended": ([WEB], {"status": {"phase": "Failed"}}, True),
     "though its move says that it was the replacement": ([WEB, *move({**LEAVING, **STOOD_IN}, held=False)], {}, True),
     "its move is under way": ([WEB, *move(OPEN, held=True)], {}, False),
@@ -101,3 +103,10 @@ def test_copies(said: dict[str, str], also: list[Any], more: dict[str, Any], goe
     found = [it for _, it in leftovers.find(build.state(copy, *also), KEYS) if isinstance(it, RemoveCopy)]
     wanted = RemoveCopy(copy.metadata.name, copy.metadata.uid, "1", ("web", "uid-default-web", "m-1"))
     assert found == ([wanted] if goes else [])
+
+
+def test_a_copy_that_serves_alone_stays_known_as_one() -> None:
+    """Without its marks nobody would take it back when its original is Ready."""
+    meta = {"labels": {KEYS.migration_id: "m-1", KEYS.migration_status: "in-progress"}, "annotations": MADE_OF}
+    state = build.state(build.pod(COPY, on="b", metadata=meta), STARTS)
+    assert list(leftovers.find(state, KEYS)) == []
