@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections import Counter
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ POLICY: Final[dict[str, Any]] = {
 @contextmanager
 def product(home: Path, binaries: Binaries, *, nodes: int, spot: int) -> Iterator[ControlPlane]:
     """Up and installed, the product on a node of its own, which is closed then."""
-    running = bed.up(home, binaries, nodes=1)
+    running = bed.up(home, binaries, nodes=1, owner=os.getpid())
     try:
         install.install(running, tell=lambda _line: None)
         kube = running.api()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,7 +37,7 @@ POLICY: dict[str, Any] = {
 @contextmanager
 def product(home: Path, binaries: Binaries, *, nodes: int) -> Iterator[ControlPlane]:
     """Up, installed, with the settings of these tests."""
-    running = bed.up(home, binaries, nodes=nodes, spot=0)
+    running = bed.up(home, binaries, nodes=nodes, spot=0, owner=os.getpid())
     try:
         install.install(running, tell=lambda _line: None)
         configure(running.api(), POLICY)

@@ -1,6 +1,7 @@
 """The whole product from its own manifests: `up`, `install`, and what a user does then with kubectl."""
 
 import json
+import os
 import re
 import signal
 import ssl
@@ -218,7 +219,7 @@ def test_a_second_one_beside_it_and_its_end(product: ControlPlane, tmp_path: Pat
 def test_install_that_is_ended_in_the_middle(tmp_path: Path, number: int, control_plane_binaries: Binaries) -> None:
     home = tmp_path / "bed"
     try:
-        running = bed.up(home, control_plane_binaries)
+        running = bed.up(home, control_plane_binaries, owner=os.getpid())
         launcher = subprocess.Popen(
             [sys.executable, "-m", "testbed", "install", "--dir", str(home)],
             cwd=ROOT,

@@ -1,5 +1,6 @@
 """The whole product moves pods: what it plans, what people see of a move, and what the examples promise."""
 
+import os
 import re
 import threading
 from collections import Counter
@@ -34,7 +35,7 @@ PATIENCE_SECONDS = 120.0
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory, control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
     home = tmp_path_factory.mktemp("moves") / "bed"
-    running = bed.up(home, control_plane_binaries, nodes=len(NODES))
+    running = bed.up(home, control_plane_binaries, nodes=len(NODES), owner=os.getpid())
     install.install(running, tell=lambda _: None)
     yield running
     bed.down(home)

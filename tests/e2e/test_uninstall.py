@@ -45,7 +45,7 @@ pytestmark = pytest.mark.timeout(1800)
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory, control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
     home = tmp_path_factory.mktemp("uninstall") / "bed"
-    yield bed.up(home, control_plane_binaries, nodes=3, spot=1)
+    yield bed.up(home, control_plane_binaries, nodes=3, spot=1, owner=os.getpid())
     bed.down(home)
 
 

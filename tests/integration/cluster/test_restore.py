@@ -1,5 +1,6 @@
 """The reflector after etcd was put back to an earlier state: what was written since then never happened."""
 
+import os
 import random
 import shutil
 import time
@@ -34,7 +35,7 @@ TUNING = Tuning(silence_seconds=3.0, pace=Pace(base=0.1, top=1.0))
 @pytest.fixture
 def own(tmp_path: Path, control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
     try:
-        yield bed.up(tmp_path / "bed", control_plane_binaries)
+        yield bed.up(tmp_path / "bed", control_plane_binaries, owner=os.getpid())
     finally:
         bed.down(tmp_path / "bed")
 

@@ -1,5 +1,6 @@
 """One control plane with the whole product for the tests of this folder, and what the plugin said before it came."""
 
+import os
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ class Installed:
 @pytest.fixture(scope="package")
 def installed(tmp_path_factory: pytest.TempPathFactory, control_plane_binaries: Binaries) -> Iterator[Installed]:
     home = tmp_path_factory.mktemp("console") / "bed"
-    running = bed.up(home, control_plane_binaries, nodes=3, spot=2)
+    running = bed.up(home, control_plane_binaries, nodes=3, spot=2, owner=os.getpid())
     try:
         kube = running.api()
         kube.create("pods", objects.pod("bare"), "default")

@@ -1,5 +1,6 @@
 """Manifests become processes: their ServiceAccount, their volumes, and Services in front of them."""
 
+import os
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from testbed.waiting import eventually, patient
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory, control_plane_binaries: Binaries) -> Iterator[bed.ControlPlane]:
     home = tmp_path_factory.mktemp("install") / "bed"
-    yield bed.up(home, control_plane_binaries)
+    yield bed.up(home, control_plane_binaries, owner=os.getpid())
     bed.down(home)
 
 

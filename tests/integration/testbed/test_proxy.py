@@ -1,5 +1,6 @@
 """Each fault of the proxy, seen by a plain client."""
 
+import os
 import socket
 import ssl
 import threading
@@ -285,7 +286,7 @@ def test_many_proxies_start_at_once(cluster: ControlPlane) -> None:
 
 
 def test_apiserver_restart_is_seen_and_survived(tmp_path: Path, control_plane_binaries: Binaries) -> None:
-    own = bed.up(tmp_path / "bed", control_plane_binaries)
+    own = bed.up(tmp_path / "bed", control_plane_binaries, owner=os.getpid())
     try:
         with FaultProxy(own) as proxy:
             client = api.connect(proxy.kubeconfig(tmp_path / "config"))
