@@ -33,7 +33,7 @@ def attempt(
 ) -> Action:
     """Ask for it, or wait for the turn at the budget. A copy that is relied on is looked at once more."""
     if not world.permitted:
-        return _await_turn(migration, now)
+        return _await_turn(migration, refusal(world), now)
     meta = source.metadata
     return Evict(meta.name, meta.uid, meta.resource_version, world.settings.migrations.grace_period_seconds, copy)
 
@@ -67,9 +67,9 @@ def when_time_is_up(migration: PodMigration, world: World, now: datetime) -> Act
     return attempt(migration, source, world, now)
 
 
-def _await_turn(migration: PodMigration, now: datetime) -> Action:
+def _await_turn(migration: PodMigration, refusal: Failure, now: datetime) -> Action:
     """Said once in the status, where people look; the budget itself tells when to look again."""
-    intent = migration.status.intent or {}
-    if intent.get("blocked"):
-        return Wait(now + TURN_PAUSE, migration.status.message)
-    return Write({"message": HELD.why, "intent": {**intent, "blocked": True}})
+    intent, told = migration.status.intent or {}, migration.status.message
+    if intent.get("blocked") and told.partition(":")[0] == refusal.why.partition(":")[0]:
+        return Wait(now + TURN_PAUSE, told)
+    return Write({"message": refusal.why, "intent": {**intent, "blocked": True}})

@@ -14,7 +14,6 @@ from descheduler.migration.endings import Ending, text_of
 from descheduler.migration.recreate_turn import BACK_AT, Turn
 from descheduler.migration.world import World
 
-
 ALONE: Final = "it serves, and the original is not Ready"
 
 

@@ -153,6 +153,21 @@ def test_in_a_drain_it_is() -> None:
     assert "web" in made.refused
 
 
+@pytest.mark.parametrize("later", [False, True], ids=["from the start", "when the second one comes"])
+def test_what_is_waited_for_is_called_by_its_name(later: bool) -> None:
+    made = scene(never(), *(() if later else (another(),)), **REBALANCED)
+    made.until("Evict")
+    made.play(timedelta(minutes=1))
+    if later:
+        assert made.migration.status.message.startswith("PDB_NO_BUDGET")
+        made.state.apply(None, another())
+        made.play(timedelta(minutes=1))
+    assert made.migration.status.message.startswith("PDB_MULTIPLE")
+    written = made.migration
+    made.play(timedelta(minutes=1))
+    assert made.migration is written, "once"
+
+
 # ---- again
 
 
