@@ -89,15 +89,17 @@ def _has_to_go_on(migration: PodMigration, failure: Failure) -> bool:
 
 def give_up(migration: PodMigration, world: World, failure: Failure, now: datetime) -> Write:
     """Marks go first here too, and until they are gone the status must say that it is over: whoever looks at it in
-    between would mark the pod again and go on.
+    between would mark the pod again and go on. What was said first stays, whatever goes wrong with the marks.
     """
     if recreate.has_copy(migration):  # another copy would run what is in it again, so the pod has to rest
         return recreate_turn.back(migration, world, Ending("Failed", failure.why), now)
-    phase = "Cancelled" if failure.blocked or not failure.counts else "Failed"
+    said = migration.status.intent or {}
+    phase = said.get("ending") or ("Cancelled" if failure.blocked or not failure.counts else "Failed")
+    why = said.get("why") or failure.why
     if marking.unmark(migration, world) is None:
-        return end(phase, failure.why, now)
-    intent = {"action": "GiveUp", "at": text_of(now), "ending": phase}
-    return Write({"holder": world.holder, "message": failure.why[:MESSAGE], "intent": intent})
+        return end(phase, why, now)
+    intent = {"action": "GiveUp", "at": text_of(now), "ending": phase, "why": why[:MESSAGE]}
+    return Write({"holder": world.holder, "message": why[:MESSAGE], "intent": intent})
 
 
 def _is_out_of_time(migration: PodMigration, world: World, now: datetime) -> bool:

@@ -117,7 +117,8 @@ def _ending(migration: PodMigration, world: World, now: datetime) -> Action | No
     of the pod that carries them, so that a process which still believes in the move cannot evict the pod any more
     when the end is written down.
     """
-    phase, why = (migration.status.intent or {}).get("ending"), migration.status.message
+    intent = migration.status.intent or {}
+    phase, why = intent.get("ending"), intent.get("why") or migration.status.message
     if phase not in ENDED:
         phase, why = "Cancelled", _called_off(migration, world) or _texts(world.objections)
     if why and recreate.has_copy(migration):

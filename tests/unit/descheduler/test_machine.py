@@ -309,6 +309,29 @@ def test_a_move_that_is_given_up_ends_and_is_not_begun_again(failure: outcomes.F
     assert marks(made) == []
 
 
+MARKS_STAY = {
+    "one answer": [outcomes.Failure("503 busy", counts=False)],
+    "refused again and again": [outcomes.Failure("403 a policy says no")] * 6,
+    "slow for long": [outcomes.Failure("503 busy", counts=False)] * 20,
+}
+
+
+@pytest.mark.parametrize("answers", MARKS_STAY.values(), ids=MARKS_STAY.keys())
+@pytest.mark.parametrize(("failure", "phase"), FAILURES.values(), ids=FAILURES.keys())
+def test_how_a_move_was_given_up_stands_whatever_is_said_of_its_marks(
+    failure: outcomes.Failure, phase: str, answers: list[outcomes.Failure]
+) -> None:
+    made = cluster()
+    refused(made, failure)
+    for answer in answers:
+        made.now += timedelta(minutes=1)
+        assert isinstance(made.decide(), MarkPod)
+        refuse(made, answer)
+    made.now += timedelta(minutes=1)
+    ended = run(made)
+    assert (ended.status.phase, ended.status.message) == (phase, failure.why)
+
+
 def test_a_replacement_that_is_deleted_is_replaced_in_its_turn() -> None:
     made = cluster(ready=False)
     while made.migration() is not None and made.migration().status.replacement is None:  # type: ignore[union-attr]
