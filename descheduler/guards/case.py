@@ -74,6 +74,17 @@ class Context:
         return memory.rests(self.state.migrations.values(), self.settings, self.now)
 
     @cached_property
+    def copies(self) -> Mapping[str, str]:
+        """Copies that serve though their move ended without them, by UID of the original."""
+        found = {}
+        for it in self.state.migrations.values():
+            name = (it.status.intent or {}).get("copy", "") if it.status.phase in {"Failed", "Cancelled"} else ""
+            pod = self.state.pods.get((it.metadata.namespace, name))
+            if pod is not None and pod.ready and pod.metadata.deletion_timestamp is None:
+                found[pod.metadata.annotations.get(self.keys.original_pod, "")] = name
+        return found
+
+    @cached_property
     def decisions(self) -> dict[tuple[int, int, str, str], Decision]:
         """For the guards: intents by identity of labels and annotations, owner and namespace; filled as asked for."""
         return {}

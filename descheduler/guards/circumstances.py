@@ -107,6 +107,16 @@ def copy_failed(case: Case) -> str | None:
     return f"the last move of it did not help; it is copied again after {values.format_time(until)}"
 
 
+def copy_serves(case: Case) -> str | None:
+    """A copy of an earlier move that nobody lets go, or that must not go: another would only be one more. If the node
+    takes the pod, that copy is left.
+    """
+    if case.workload is not None:
+        return None
+    name = case.context.copies.get(case.pod.metadata.uid)
+    return f"its copy {name}, of an earlier move, still serves" if name is not None else None
+
+
 def _hurries(case: Case, subject: str) -> bool:
     """Whether its node will be gone soon, or nothing has been tried since it began to be lost."""
     loss, rest = case.context.losses.get(case.pod.node_name), case.context.rests.get(subject)

@@ -81,6 +81,7 @@ GUARDS: Final[tuple[Guard, ...]] = (
     Guard(Code.NOT_READY,           circumstances.not_ready,          HOLDS, _____, _____),
     Guard(Code.COOLING_DOWN,        circumstances.cooling_down,       HOLDS, _____, _____),
     Guard(Code.COOLING_DOWN,        circumstances.copy_failed,        HOLDS, HOLDS, HOLDS),
+    Guard(Code.COOLING_DOWN,        circumstances.copy_serves,        HOLDS, HOLDS, HOLDS),
     Guard(Code.OUTSIDE_WINDOW,      circumstances.outside_window,     HOLDS, _____, _____),
 )
 # fmt: on

@@ -239,3 +239,13 @@ def test_it_stays_if_the_original_is_never_ready() -> None:
     assert status.message.endswith(f"; the copy {COPY} stays: it serves, and the original is not Ready")
     assert ended - START <= Settings().migrations.ready_timeout + timedelta(minutes=1)
     assert not [it for _, it in leftovers.find(made.state, KEYS) if isinstance(it, RemoveCopy)]
+
+
+def test_a_pod_whose_copy_nobody_lets_go_is_not_copied_again() -> None:
+    """Each interruption would leave one more."""
+    made = scene(*TWO, **REBALANCED)
+    made.play()
+    made.now += timedelta(hours=12)
+    assert planned(made) == ([], {Code.COOLING_DOWN})
+    made.remove(COPY)
+    assert planned(made) == (["web"], set())

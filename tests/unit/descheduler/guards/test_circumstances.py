@@ -295,6 +295,31 @@ def test_a_lost_node_waits_before_a_pod_is_copied_again_if_it_may_stay(node: Any
     assert said == ({Code.COOLING_DOWN} if held else set())
 
 
+def kept(phase: str = "Cancelled", uid: str = "uid-shop-web-1", **more: Any) -> tuple[Any, ...]:
+    """A copy of the pod whose move is over."""
+    status = {"phase": phase, "step": "RemoveCopy", "intent": {"copy": "rescheduled-web-1-1"}}
+    move = build.thing("PodMigration", "m0", "shop", spec={"podRef": {"name": "web-1"}}, status=status)
+    marks = {"annotations": {OURS.original_pod: uid}}
+    return move, pod("rescheduled-web-1-1", of=None, on="b", metadata=marks, **more)
+
+
+KEPT = kept()
+COPIES = {
+    "it serves": (KEPT, "its copy rescheduled-web-1-1, of an earlier move, still serves"),
+    "it does not": (kept(ready=False), ""),
+    "it is gone": (KEPT[:1], ""),
+    "its move goes on": (kept("InProgress"), ""),
+    "it is of another pod": (kept(uid="u-other"), ""),
+}
+
+
+@pytest.mark.parametrize(("also", "says"), COPIES.values(), ids=COPIES.keys())
+def test_a_pod_whose_copy_serves_is_not_copied_again(also: tuple[Any, ...], says: str) -> None:
+    given = Given(pod=pod(of=None, labels=ON), also=also)
+    said = [it.text for it in given.reasons()[Urgency.INTERRUPTION] if it.code is Code.COOLING_DOWN]
+    assert said == ([says] if says else [])
+
+
 # Berlin puts its clocks forward on 2026-03-29 at 02:00 (01:00 UTC) and back on 2026-10-25 at 03:00 (01:00 UTC).
 NIGHT = Window(type=Kind.ALLOW, start="02:30", end="04:00", time_zone="Europe/Berlin")
 WORK = Window(type=Kind.DENY, days=(Day.SUNDAY,), start="02:15", end="02:45", time_zone="Europe/Berlin")

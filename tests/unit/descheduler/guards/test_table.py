@@ -56,6 +56,7 @@ EXAMPLES = {
     "not_ready": circumstances.CIRCUMSTANCES["not ready"],
     "cooling_down": Given(pod=pod(), cooldowns={circumstances.WEB: LATER}),
     "copy_failed": Given(pod=pod(of=None, labels=circumstances.ON), cooldowns={"shop/web-1": LATER}),
+    "copy_serves": Given(pod=pod(of=None, labels=circumstances.ON), also=circumstances.KEPT),
     "outside_window": Given(
         pod=pod(), settings=Settings(windows=(circumstances.NIGHT,)), now=datetime(2026, 2, 1, tzinfo=UTC)
     ),
