@@ -13,15 +13,12 @@ from cluster import errors
 from cluster.objects import Node, Pod, PodMigration
 from cluster.resources import NODES, PODMIGRATIONS, PODS
 from cluster.store import Kind
-from console import door, following, installation, progress
+from console import door, following, foresight, installation, progress
 from console.door import Unusable
 from console.ending import Ending
 from console.installation import InForce, Leader
 from console.session import Session
 from console.views import move_list
-from descheduler import listing
-from descheduler.migration import machine
-from descheduler.migration.judge import Judge
 from policy import settings as policy_settings
 from policy.mistakes import names_like
 from policy.values import MigrationId
@@ -39,7 +36,7 @@ def run(session: Session) -> Ending:
     what = f"podmigration.spotshift.dev/{made.metadata.name}"
     if session.options.dry_run:
         session.say(f"{what} created (server dry run)")
-        return _foresee(session, made, in_force)
+        return foresight.tell(session, made, in_force)
     session.say(f"{what} created")
     if not session.options.wait:
         if session.machine:
@@ -126,23 +123,6 @@ def _create(session: Session, pod: Pod) -> PodMigration:
         )
     except errors.NotFound as absent:
         raise Unusable(door.NOT_INSTALLED) from absent
-
-
-def _foresee(session: Session, made: PodMigration, in_force: InForce) -> Ending:
-    """What the descheduler would make of it at this moment, by its own judgement."""
-    try:
-        gathered = listing.listed(session.door.client, in_force.settings)
-    except errors.Forbidden as denied:
-        session.warn(f"whether it would be carried out cannot be seen: {denied.message}")
-        return Ending.INCOMPLETE
-    judge = Judge(lambda: in_force.settings, lambda: in_force.stopped, holder="")
-    found = judge(made, gathered.state, session.now)
-    against = machine.against(made, found)
-    if against:
-        session.complain(f"it would be cancelled: {against}")
-        return Ending.FAILED
-    session.say(f"it would go to {found.target or session.options.to} by {found.mode}")
-    return Ending.INCOMPLETE if gathered.gaps or in_force.mistakes or in_force.unknown else Ending.DONE
 
 
 def _wait(session: Session, made: PodMigration) -> Ending:

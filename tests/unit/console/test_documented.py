@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cluster.objects import PodMigration
-from console import options, usage
+from console import foresight, options, usage
 from console.ending import Ending
 from console.health import finding
 from console.health.finding import Finding, Level
@@ -18,6 +18,7 @@ from tests.unit.descheduler import build
 
 PAGE = (Path(__file__).parents[3] / "docs" / "kubectl-plugin.md").read_text()
 LABEL = {keys.under().maintenance: "true"}
+COMMANDS = ("status", "nodes", "migrations", "migrate --dry-run", "maintenance", "check", "explain node")
 
 
 def row(command: str) -> list[str]:
@@ -38,13 +39,14 @@ def shown() -> dict[str, Iterable[str]]:
         "status": overview.of(look),
         "nodes": ["nodes", *node_list.of(seen, look)["nodes"][0]],
         "migrations": ["migrations", *move_list.plain(PodMigration())],
+        "migrate --dry-run": [*foresight.nothing(PodMigration())],
         "maintenance": ["maintenance", *drains.of([drain])["maintenance"][0]],
         "check": [*check, *check["checks"][0]],
         "explain node": ["nodes", *(key for key in story if key not in node_list.plain(seen[0], look))],
     }
 
 
-@pytest.mark.parametrize("command", ["status", "nodes", "migrations", "maintenance", "check", "explain node"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_the_keys_for_programs(command: str) -> None:
     assert row(command) == list(shown()[command])
 
