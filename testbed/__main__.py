@@ -7,9 +7,9 @@ import sys
 def main() -> int:
     """Load the command line, which takes a moment; an interrupt before that has nothing to clean up and ends it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from testbed import command
+    from testbed import command, output
 
-    return command.main()
+    return output.lasting(command.main)
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ def _install(options: argparse.Namespace) -> int:
 
 
 def _render(options: argparse.Namespace) -> int:
-    sys.stdout.write(sources.rendered(_binaries()["kubectl"], options.folder))
+    print(sources.rendered(_binaries()["kubectl"], options.folder), end="")
     return 0
 
 
