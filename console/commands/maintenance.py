@@ -129,6 +129,11 @@ def _deadline(session: Session, ours: Keys) -> dict[str, str]:
 
 def _stop(session: Session, found: Sequence[Node], ours: Keys) -> Ending:
     for node in found:
+        lost = drains.interrupted(node, ours)
+        if lost:
+            session.warn(
+                f"node {node.metadata.name} is emptied and stays closed while its interruption holds: {lost}"
+            )
         notes = {key: None for key in (ours.maintenance_deadline,) if key in node.metadata.annotations}
         if ours.maintenance not in node.metadata.labels and not notes:
             session.say(f"node/{node.metadata.name} was not in maintenance")
@@ -216,7 +221,8 @@ def _standing(session: Session, delta: Delta[Node], ours: Keys) -> tuple[str, in
         return "the node is gone", 1, 1
     drain = drains.read(delta.object, ours)
     if drain is None:
-        return "in use, as it was found", 1, 1
+        lost = drains.interrupted(delta.object, ours)
+        return f"not drained any more, but interrupted: {lost}" if lost else "in use, as it was found", 1, 1
     if session.options.action == "stop" and not drain.asked:
         return "being given back", 0, 0
     if drain.stage == "drained":

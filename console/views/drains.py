@@ -61,11 +61,14 @@ class Drain:
 
 
 def read(node: Node, keys: Keys) -> Drain | None:
-    """None for a node that neither asks to be emptied nor carries a mark of ours."""
+    """None for a node that neither asks to be emptied nor carries a mark of a drain. A cordon of ours is one too, but
+    where an interruption is written down it is that of the interruption, and stays as long.
+    """
     notes = node.metadata.annotations
     asked = node.metadata.labels.get(keys.maintenance) == "true"
     status = drain_status.read(notes.get(keys.maintenance_status, ""))
-    marked = any(key in notes for key in (keys.cordoned_by, keys.maintenance_status, keys.maintenance_since))
+    marked = any(key in notes for key in (keys.maintenance_status, keys.maintenance_since))
+    marked = marked or (keys.cordoned_by in notes and not interrupted(node, keys))
     if not asked and not marked:
         return None
     unwritten = Asked.REQUESTED if asked else Asked.RESTORING
@@ -81,6 +84,11 @@ def read(node: Node, keys: Keys) -> Drain | None:
         node.spec.unschedulable,
         keys.cordoned_by in notes,
     )
+
+
+def interrupted(node: Node, keys: Keys) -> str:
+    """What says that the node will be lost, if somebody has written that on it."""
+    return node.metadata.annotations.get(keys.interruption_cause, "")
 
 
 def _remaining(text: str) -> Iterator[tuple[str, str]]:

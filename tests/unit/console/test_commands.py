@@ -438,3 +438,24 @@ def test_a_drain_that_goes_on_is_not_warned_of() -> None:
     with fake_api.running() as api:
         api.script = lambda seen: given[seen.path] if seen.path in given else usual(seen)
         assert run(api, "maintenance", "status", "a")[2] == ""
+
+
+INTERRUPTED = {
+    "metadata": {
+        "name": "a",
+        "uid": "n",
+        "resourceVersion": "8",
+        "annotations": {OURS.cordoned_by: "spotshift", OURS.interruption_cause: "taint itn"},
+    },
+    "spec": {"unschedulable": True},
+    "status": {},
+}
+
+
+def test_a_cordon_of_an_interruption_is_not_waited_for() -> None:
+    with fake_api.running() as api:
+        api.script = draining(INTERRUPTED)
+        ended, out, err = run(api, "maintenance", "stop", "a", "--wait", "--timeout", "1m")
+        assert (ended, out.splitlines()[1:]) == (Ending.DONE, ["a: not drained any more, but interrupted: taint itn"])
+        assert err == "warning: node a is emptied and stays closed while its interruption holds: taint itn\n"
+        assert run(api, "maintenance", "status", "a")[1] == "node/a is not in maintenance\n"

@@ -118,6 +118,17 @@ DRAINS: dict[str, tuple[dict[str, str], dict[str, str], str | None]] = {
     "done": (LABEL, {OURS.maintenance_status: "drained"}, "drained"),
     "by another sign": ({}, {OURS.maintenance_status: "draining 1/2"}, "draining 1/2"),
     "called off": ({}, {OURS.cordoned_by: "spotshift"}, "restoring"),
+    "cordoned for an interruption": ({}, {OURS.cordoned_by: "spotshift", **NOTICE}, None),
+    "called off on a node that is interrupted": (
+        {},
+        {OURS.cordoned_by: "spotshift", OURS.maintenance_since: "2026-11-16T05:00:00Z", **NOTICE},
+        "restoring",
+    ),
+    "under way on a node that is interrupted": (
+        LABEL,
+        {OURS.cordoned_by: "spotshift", OURS.maintenance_status: "draining 7/12", **NOTICE},
+        "draining 7/12",
+    ),
     "scribbled over": (LABEL, {OURS.maintenance_status: "draining x/y"}, "draining"),
     "a number beyond any": (LABEL, {OURS.maintenance_status: f"draining {'9' * 5_000}/1"}, "draining"),
     "not ours": (LABEL, {OURS.maintenance_status: "<b>hello</b>"}, "requested"),
