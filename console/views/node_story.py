@@ -20,6 +20,7 @@ from descheduler.reasons import Code
 from descheduler.tables import Table
 from policy import signals
 from policy.reasons import Malformed
+from policy.signals import Signal
 
 Plain = dict[str, Any]
 
@@ -29,6 +30,7 @@ def of(seen: Seen, look: Look) -> Plain:
     planned = plan.make(look.state, look.settings, look.now, look.gathered.usage, tell_all=True)
     made = report.of_plan(planned, look.gathered)
     name, context = seen.node.name, _context(look)
+    told = _interruption(seen, context)
     return {
         **node_list.plain(seen, look),
         "ready": seen.node.ready,
@@ -39,11 +41,11 @@ def of(seen: Seen, look: Look) -> Plain:
                 "kind": str(it.kind),
                 "source": it.source,
                 "started": ages.stamp(it.started),
-                "deadline": ages.stamp(it.deadline),
+                "deadline": ages.stamp(it.deadline) or _written(it, told),
             }
             for it in seen.signals
         ],
-        "interruption": _interruption(seen, context),
+        "interruption": told,
         "mistakes": [str(it) for it in _mistakes(seen, context)],
         "tooFull": [{"strategy": strategy, "why": why} for strategy, why in seen.hot.items()],
         "plan": {
@@ -67,6 +69,11 @@ def _interruption(seen: Seen, context: Context) -> Plain | None:
         "deadline": ages.stamp(deadline),
         "holds": interruption.notice(seen.object, context) is not None,
     }
+
+
+def _written(signal: Signal, told: Plain | None) -> str | None:
+    """Of a sign without a time of its own: what is written down counts from when it was first seen."""
+    return told["deadline"] if told and told["holds"] and told["cause"] == signal.source else None
 
 
 def _context(look: Look) -> Context:

@@ -384,6 +384,10 @@ def test_the_story_of_a_node_whose_notice_stands(there: bool) -> None:
     (seen,) = node_list.see(look)
     told = node_story.of(seen, look)
     assert told["interruption"] == {"cause": f"taint {TAINT}", "deadline": "2026-11-16T06:02:00Z", "holds": True}
+    shown = {it.title: it.rows for it in node_story.pages(told, seen, NOW)}["Signs on it"]
+    taint = ("interruption", f"taint {TAINT}", "in 2m")
+    assert (shown[0] == taint) is there
+    assert told["signals"][0]["deadline"] == ("2026-11-16T06:02:00Z" if there else None)
     room = next(it.title for it in node_story.pages(told, seen, NOW) if it.title.startswith("No pod is sent to it"))
     assert (f"taint {TAINT} says interruption" in room) is there
     assert ("holds until 2026-11-16T06:02:00Z though the sign is gone" in room) is not there
@@ -413,6 +417,17 @@ def test_a_notice_that_has_run_out_is_not_said_to_hold_beside_another_sign() -> 
     told = node_story.of(seen, look)
     assert (node_list.text(seen), told["interruption"]["holds"]) == ("interrupted, cordoned", False)
     assert not [it for it in node_story.pages(told, seen, NOW) if "though the sign is gone" in it.title]
+
+
+def test_a_sign_beside_the_one_that_was_written_down_has_no_deadline_of_it() -> None:
+    taints = [{"key": TAINT, "effect": "NoSchedule"}, REBALANCE]
+    look = looks.of(build.node("a", spot=True, taints=taints, annotations=NOTICE))
+    (seen,) = node_list.see(look)
+    told = node_story.of(seen, look)
+    assert {it["kind"]: it["deadline"] for it in told["signals"]} == {
+        "interruption": "2026-11-16T06:02:00Z",
+        "rebalance": None,
+    }
 
 
 def test_the_story_of_a_node_of_which_there_is_nothing_to_say() -> None:
