@@ -22,6 +22,7 @@ from cluster.reflector import Reflector
 from cluster.runtime import Runtime
 from cluster.stopping import StopRequest
 from policy import durations
+from policy.printing import printed
 from telemetry import logs, probes
 from telemetry.catalogue import Log
 from telemetry.meter import Meter
@@ -50,9 +51,8 @@ def _check(client: Client, _: argparse.Namespace, settings: Settings) -> int:
         store.Store(client, settings), ca_secret=settings.ca_secret, leaf_secret=settings.leaf_secret
     )
     decision = plan.decide(world, settings, _wall())
-    for line in findings.report(world, decision, settings):
-        print(line)
-    return 1 if findings.findings(world, decision, settings) else 0
+    told = "\n".join(findings.report(world, decision, settings))
+    return printed(lambda: print(told), 1 if findings.findings(world, decision, settings) else 0)
 
 
 def _ensure(client: Client, chosen: argparse.Namespace, settings: Settings) -> int:

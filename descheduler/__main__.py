@@ -9,7 +9,6 @@ printed with it.
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -33,12 +32,7 @@ def main(arguments: Sequence[str]) -> int:
         return cleanup.main(options)
     from descheduler import commands  # usage and help need none of it
 
-    run = {"plan": commands.run_plan, "explain": commands.run_explain}[options.command]
-    try:
-        return run(options)
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    return {"plan": commands.run_plan, "explain": commands.run_explain}[options.command](options)
 
 
 def _parser() -> argparse.ArgumentParser:

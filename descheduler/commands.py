@@ -17,6 +17,7 @@ from descheduler import dump, explanation, listing, plan, report, screen, tables
 from descheduler.gathered import Gathered
 from policy import settings_load
 from policy.mistakes import InvalidSettings, names_like
+from policy.printing import printed
 from policy.settings import Settings
 
 DONE: Final = 0
@@ -39,8 +40,9 @@ def run_plan(options: argparse.Namespace) -> int:
         return _failed(unusable)
     made = plan.make(gathered.state, settings, options.now or datetime.now(UTC), gathered.usage)
     told = report.of_plan(made, gathered)
-    screen.write(sys.stdout, options.output, told, tables.of_plan(told, verbose=options.verbose))
-    return DONE if told["summary"]["complete"] else INCOMPLETE
+    pages = tables.of_plan(told, verbose=options.verbose)
+    known = DONE if told["summary"]["complete"] else INCOMPLETE
+    return printed(lambda: screen.write(sys.stdout, options.output, told, pages), known)
 
 
 def run_explain(options: argparse.Namespace) -> int:
@@ -52,8 +54,8 @@ def run_explain(options: argparse.Namespace) -> int:
     except Unusable as unusable:
         return _failed(unusable)
     told = explanation.of_pod(pod, gathered, settings, options.now or datetime.now(UTC))
-    screen.write(sys.stdout, options.output, told, tables.of_pod(told))
-    return INCOMPLETE if gathered.gaps or told["leftOut"] else DONE
+    known = INCOMPLETE if gathered.gaps or told["leftOut"] else DONE
+    return printed(lambda: screen.write(sys.stdout, options.output, told, tables.of_pod(told)), known)
 
 
 def _failed(unusable: Unusable) -> int:

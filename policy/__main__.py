@@ -10,17 +10,18 @@ from pathlib import Path
 
 from policy import settings_doc, settings_load
 from policy.mistakes import InvalidSettings
+from policy.printing import printed
 
 
 def main(arguments: list[str]) -> int:
     match arguments:
         case []:
-            print(settings_doc.markdown(), end="")
+            return printed(lambda: print(settings_doc.markdown(), end=""))
         case ["--into", *pages]:
             for page in map(Path, pages):
                 page.write_text(settings_doc.renewed(page.read_text()))
         case ["-h" | "--help", *_]:
-            print(__doc__, end="")
+            return printed(lambda: print(__doc__, end=""))
         case [file]:
             return _check(file)
         case _:
@@ -31,7 +32,7 @@ def main(arguments: list[str]) -> int:
 
 def _check(file: str) -> int:
     try:
-        print(settings_load.dump(settings_load.load(Path(file).read_text())), end="")
+        told = settings_load.dump(settings_load.load(Path(file).read_text()))
     except OSError as unreadable:
         print(f"error: {file}: {unreadable.strerror}", file=sys.stderr)
         return 1
@@ -42,7 +43,7 @@ def _check(file: str) -> int:
         for mistake in invalid.mistakes:
             print(f"error: {mistake}", file=sys.stderr)
         return 1
-    return 0
+    return printed(lambda: print(told, end=""))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import msgspec
 
 from policy import documents, settings_load
 from policy.mistakes import InvalidSettings
+from policy.printing import printed
 from policy.settings import Settings
 from serving import options as serve_options
 from webhook import explain, mutate, review, snapshot
@@ -41,8 +42,9 @@ def _review(options: argparse.Namespace) -> int:
         for line in str(unusable).splitlines():
             print(f"error: {line}", file=sys.stderr)
         return 1
-    print("---\n".join(documents.write(report) for report in reports), end="")
-    return 3 if any(report["decision"] == Result.PATCH_UNAPPLICABLE for report in reports) else 0
+    wrong = any(report["decision"] == Result.PATCH_UNAPPLICABLE for report in reports)
+    told = "---\n".join(documents.write(report) for report in reports)
+    return printed(lambda: print(told, end=""), 3 if wrong else 0)
 
 
 def _serve(options: argparse.Namespace) -> int:
