@@ -3,6 +3,11 @@
 Exit codes: 0 fine, 1 something is wrong or did not come in time, 2 the command line is not accepted.
 """
 
+import signal
+
+if __name__ == "__main__":  # an interrupt while the rest is loaded has nothing to clean up
+    INTERRUPTED = signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import os
 import random
@@ -160,4 +165,5 @@ def _wall() -> datetime:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, INTERRUPTED)
     sys.exit(main(sys.argv[1:]))

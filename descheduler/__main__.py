@@ -8,6 +8,11 @@ made, standard error says why; 2 wrong usage; 3 it is printed, but not everythin
 printed with it.
 """
 
+import signal
+
+if __name__ == "__main__":  # an interrupt while the rest is loaded has nothing to clean up
+    INTERRUPTED = signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import sys
 from collections.abc import Sequence
@@ -22,6 +27,13 @@ FORMATS = ("table", "json", "yaml")
 
 def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
+    try:
+        return _run(options)
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(options: argparse.Namespace) -> int:
     if options.command == "run":
         from descheduler import run as process
 
@@ -131,4 +143,5 @@ def _time(text: str) -> datetime:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, INTERRUPTED)
     sys.exit(main(sys.argv[1:]))

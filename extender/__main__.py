@@ -3,6 +3,11 @@
 Exit codes: 0 ended by a signal, 1 settings or credentials cannot be used, 2 wrong usage.
 """
 
+import signal
+
+if __name__ == "__main__":  # an interrupt while the rest is loaded has nothing to clean up
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import sys
 

@@ -5,6 +5,11 @@ Exit codes: 0 the file is fine (its effective settings are printed), 1 it has mi
 usage.
 """
 
+import signal
+
+if __name__ == "__main__":  # an interrupt while the rest is loaded has nothing to clean up
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import sys
 from pathlib import Path
 

@@ -5,6 +5,11 @@ Exit codes: 0 every decision is printed, 1 a file cannot be read or understood, 
 ours would not apply, which is a defect to report.
 """
 
+import signal
+
+if __name__ == "__main__":  # an interrupt while the rest is loaded has nothing to clean up
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import sys
 from collections.abc import Iterator
