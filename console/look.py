@@ -23,7 +23,7 @@ from descheduler.usage import Samples
 from policy import keys
 from policy.keys import Keys
 from policy.mistakes import names_like
-from policy.settings import Settings
+from policy.settings import Mode, Settings
 
 if TYPE_CHECKING:
     from console.session import Session  # the page looks too, and has no session
@@ -57,6 +57,21 @@ class Look:
     def keys(self) -> Keys:
         """Our keys under the prefix of the settings."""
         return keys.under(self.settings.label_prefix)
+
+    @property
+    def mode(self) -> str:
+        """That of the settings; where those in force cannot be read, that of the last pass."""
+        if not self.in_force.guessed:
+            return str(self.settings.mode)
+        last = self.leader.last_pass if isinstance(self.leader, Leader) else None
+        return last.mode if last is not None and last.mode else "unknown"
+
+    @property
+    def held(self) -> str:
+        """Why nothing of a plan is carried out at this time; empty if nothing keeps it."""
+        if self.in_force.stopped:
+            return f"nothing is moved while the emergency stop is set: {self.in_force.stopped}"
+        return "the mode is observe: nothing is moved" if self.mode == Mode.OBSERVE else ""
 
     @property
     def unseen(self) -> tuple[str, ...]:

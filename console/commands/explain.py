@@ -16,6 +16,8 @@ def run(session: Session) -> Ending:
     """Print it."""
     options = session.options
     seen = look.take(session)
+    if seen.held:
+        session.warn(seen.held)
     (_pod if options.kind == "pod" else _node)(session, seen)
     return Ending.INCOMPLETE if seen.assumed else Ending.DONE
 
@@ -29,6 +31,7 @@ def _pod(session: Session, seen: Look) -> None:
         hint = f"it is in namespace {', '.join(elsewhere)}, use -n" if elsewhere else names_like(key[1], known)
         raise Unusable(f"there is no running or waiting pod {key[0]}/{key[1]}" + (f" ({hint})" if hint else ""))
     told = explanation.of_pod(pod, seen.gathered, seen.settings, seen.now)
+    told["held"] = seen.held or None
     told["assumed"] = list(seen.assumed)
     session.show(told, tables.of_pod(told, verbose=session.wide, more="-o wide"))
 

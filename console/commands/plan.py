@@ -16,8 +16,11 @@ def run(session: Session) -> Ending:
     only = "" if session.options.all_namespaces else session.options.namespace
     seen = look.take(session)
     look.check_namespace(only, seen)
+    if seen.held:
+        session.warn(seen.held)
     made = plan.make(seen.state, seen.settings, seen.now, seen.gathered.usage)
     told = report.of_plan(made, seen.gathered)
+    told["summary"]["held"] = seen.held or None
     told["summary"]["assumed"] = list(seen.assumed)
     told["summary"]["complete"] = not seen.assumed and not made.left_out
     if only:

@@ -54,6 +54,7 @@ def of(seen: Seen, look: Look) -> Plain:
             "refused": [it for it in made["refusals"] if (it["namespace"], it["pod"]) in seen.node.pods],
         },
         "ifDrained": [_left(it) for it in drain.left(name, context)],
+        "held": look.held or None,
         "assumed": list(look.assumed),
     }
 

@@ -30,7 +30,7 @@ def of(look: Look, seen: Sequence[Seen] | None = None) -> Plain:
     return {
         "installed": look.installed,
         "leader": _leader(look),
-        "mode": _mode(look),
+        "mode": look.mode,
         "emergencyStop": look.in_force.stopped or None,
         "settings": {"source": look.in_force.source, "mistakes": list(look.in_force.mistakes)},
         "lastPass": _last_pass(look),
@@ -42,14 +42,6 @@ def of(look: Look, seen: Sequence[Seen] | None = None) -> Plain:
         "coolDowns": list(_rests(look)),
         "assumed": list(look.unseen),
     }
-
-
-def _mode(look: Look) -> str:
-    """Where the settings in force cannot be read, that of the last pass."""
-    if not look.in_force.guessed:
-        return str(look.settings.mode)
-    last = _last(look)
-    return last.mode if last is not None and last.mode else "unknown"
 
 
 def _last(look: Look) -> LastPass | None:

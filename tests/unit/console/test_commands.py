@@ -109,10 +109,35 @@ def test_nothing_is_written_under_a_prefix_that_cannot_be_told(action: str) -> N
 @pytest.mark.parametrize("words", LOOKING.values(), ids=LOOKING.keys())
 def test_good_settings_are_not_spoken_of(words: tuple[str, ...]) -> None:
     with fake_api.running() as api:
-        api.script = cluster(f"{HEAD}mode: observe\n")
+        api.script = cluster(f"{HEAD}windows: []\n")
         ended, out, err = run(api, *words)
         assert (ended, err) == (Ending.DONE, "")
         assert out
+
+
+OBSERVING = "the mode is observe: nothing is moved"
+
+
+@pytest.mark.parametrize("words", [LOOKING[it] for it in ("plan", "pod", "node")], ids=["plan", "pod", "node"])
+def test_a_plan_that_is_not_carried_out_says_so(words: tuple[str, ...]) -> None:
+    with fake_api.running() as api:
+        api.script = cluster(f"{HEAD}mode: observe\n")
+        ended, out, err = run(api, *words)
+        assert (ended, err, OBSERVING in out) == (Ending.DONE, f"warning: {OBSERVING}\n", False)
+        told = json.loads(run(api, *words, "-o", "json")[1])
+        assert told.get("summary", told)["held"] == OBSERVING
+        api.script = cluster(HEAD)
+        told = json.loads(run(api, *words, "-o", "json")[1])
+        assert told.get("summary", told)["held"] is None
+
+
+def test_a_plan_that_is_stopped_says_so() -> None:
+    usual = cluster(HEAD)
+    with fake_api.running() as api:
+        api.script = lambda seen: Answer(body=MARKED) if "/configmaps/" in seen.path else usual(seen)
+        for words in (LOOKING["plan"], LOOKING["pod"]):
+            err = run(api, *words)[2]
+            assert err.startswith("warning: nothing is moved while the emergency stop is set: example.com/emergency")
 
 
 @pytest.mark.parametrize("words", LOOKING.values(), ids=LOOKING.keys())
