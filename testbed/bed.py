@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 import urllib3
@@ -107,7 +108,7 @@ def up(home: Path, binaries: Binaries, *, nodes: int = 0, spot: int = 0, owner: 
 
     With `owner`, the control plane goes down by itself when that process ends, however it ends.
     """
-    home = home.resolve()
+    home = folder.resolved(home)
     with folder.claimed(home):
         _clear_leftovers(home)
         try:
@@ -128,8 +129,8 @@ def up(home: Path, binaries: Binaries, *, nodes: int = 0, spot: int = 0, owner: 
 
 def attach(home: Path) -> ControlPlane:
     """The control plane in `home`, as it was started."""
-    home = home.resolve()
-    state = folder.read_state(home)
+    home = folder.resolved(home)
+    state = _state(home)
     if state is None:
         raise Refused(f"no test bed in {home}; start one with `make up`, elsewhere with `make up DIR=...`")
     paths = {name: Path(path) for name, path in state["binaries"].items()}
@@ -138,7 +139,7 @@ def attach(home: Path) -> ControlPlane:
 
 def is_running(home: Path) -> ControlPlane | None:
     """The control plane in `home` if it is ready and every part of it lives."""
-    state = folder.read_state(home.resolve())
+    state = _state(home)
     if not state or not state["ready"]:
         return None
     bed = attach(home)
@@ -147,14 +148,14 @@ def is_running(home: Path) -> ControlPlane | None:
 
 def ended(home: Path) -> list[str]:
     """Parts of a control plane that was ready and has lost them since; none if it is whole, or there is none."""
-    state = folder.read_state(home.resolve())
+    state = _state(home)
     found = attach(home).status() if state and state["ready"] else {}
     return [name for name, pid in found.items() if pid is None]
 
 
 def down(home: Path) -> list[str]:
     """Stop everything that belongs to the test bed in `home` and remove its files; returns what was stopped."""
-    home = home.resolve()
+    home = folder.resolved(home)
     stopped: list[str] = []
     while found := _stop_all(home):  # again: one may have been on its way while the others were looked for
         stopped += found
@@ -288,6 +289,12 @@ def _stop_all(home: Path, *, spare: str = "") -> list[str]:
     found = [(name, proc) for name, proc in process.running(home) if name != spare]
     process.stop([proc for _, proc in found], grace_seconds=STOP_GRACE_SECONDS)
     return sorted({name for name, _ in found})
+
+
+def _state(home: Path) -> dict[str, Any] | None:
+    """What is remembered of the control plane in `home`, if it is one that we know how to run."""
+    state = folder.read_state(folder.resolved(home))
+    return state if state and set(layout.PORTS) <= set(state["ports"]) else None
 
 
 def _remember(bed: ControlPlane, *, ready: bool) -> None:

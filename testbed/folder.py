@@ -3,6 +3,7 @@
 A marker file says that the folder is ours. Nothing is ever deleted from a folder without it.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -51,6 +52,14 @@ def _held(marker: IO[str], home: Path) -> bool:
         return os.path.samestat(os.fstat(marker.fileno()), (home / MARKER).stat())
     except (BlockingIOError, FileNotFoundError):
         return False
+
+
+def resolved(home: Path) -> Path:
+    """Without links, so that everybody calls the folder the same."""
+    try:
+        return home.resolve()
+    except RuntimeError:  # how Python tells of links that lead in a circle
+        raise _unusable(home, OSError(errno.ELOOP, os.strerror(errno.ELOOP))) from None
 
 
 def _unusable(home: Path, why: OSError) -> Refused:
@@ -107,8 +116,25 @@ def write_state(home: Path, state: dict[str, Any]) -> None:
 
 
 def read_state(home: Path) -> dict[str, Any] | None:
-    """What was written last; None if nothing was, or nothing that can be read."""
-    try:
-        return dict(json.loads((home / "state.json").read_text()))
-    except (OSError, ValueError):
+    """What was written last; None if nothing was, nothing that can be read, or something by somebody else."""
+    if not is_ours(home):
         return None
+    try:
+        state = json.loads((home / "state.json").read_text())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return state if _is_state(state) else None
+
+
+def _is_state(state: Any) -> bool:
+    """Whether it has the shape that is written."""
+    return (
+        isinstance(state, dict)
+        and isinstance(state.get("ready"), bool)
+        and _maps_names_to(int, state.get("ports"))
+        and _maps_names_to(str, state.get("binaries"))
+    )
+
+
+def _maps_names_to(kind: type, found: Any) -> bool:
+    return isinstance(found, dict) and all(isinstance(it, kind) for it in found.values())

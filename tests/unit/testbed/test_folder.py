@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import IO
 
 import pytest
 
-from testbed import bed, folder
+from testbed import bed, command, folder, layout
 
 
 def test_a_folder_that_was_only_begun_is_ours(tmp_path: Path) -> None:
@@ -145,3 +146,53 @@ def test_who_is_overtaken_claims_nothing(overtaken: Path) -> None:
 def test_who_is_overtaken_removes_nothing(overtaken: Path) -> None:
     folder.remove(overtaken)
     assert is_left_alone(overtaken)
+
+
+WRITTEN = {"ready": True, "ports": dict.fromkeys(layout.PORTS, 1), "binaries": {"etcd": "/bin/etcd"}}
+OTHERS = {
+    "nothing": {},
+    "a list": [],
+    "null": None,
+    "a number": 7,
+    "pairs": [["ready", True]],
+    "another program's": {"components": 5},
+    "no ports": {"binaries": {}, "ready": True},
+    "other binaries": {**WRITTEN, "binaries": "/usr/bin"},
+    "a path that is none": {**WRITTEN, "binaries": {"etcd": 5}},
+    "ports that are none": {**WRITTEN, "ports": dict.fromkeys(layout.PORTS, "1")},
+    "a port too few": {**WRITTEN, "ports": {"etcd": 1}},
+    "not said whether it is ready": {**WRITTEN, "ready": None},
+}
+
+
+@pytest.mark.parametrize("ours", [True, False], ids=["in a test bed", "elsewhere"])
+@pytest.mark.parametrize("state", OTHERS.values(), ids=OTHERS.keys())
+def test_a_state_that_nobody_wrote_here_is_none(
+    tmp_path: Path, state: object, ours: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "state.json").write_text(json.dumps(state))
+    if ours:
+        (tmp_path / folder.MARKER).write_text(folder.MARK)
+    for name in ("status", "logs"):
+        assert command.main([name, "--dir", str(tmp_path)]) == 1
+        assert capsys.readouterr().err.startswith(f"error: no test bed in {tmp_path}; ")
+    assert (bed.ended(tmp_path), bed.is_running(tmp_path)) == ([], None)
+
+
+def test_the_state_in_a_folder_of_somebodys_own_is_not_ours(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text(json.dumps(WRITTEN))
+    assert folder.read_state(tmp_path) is None
+    (tmp_path / folder.MARKER).write_text(folder.MARK)
+    assert folder.read_state(tmp_path) == WRITTEN
+
+
+@pytest.mark.parametrize("name", ["status", "down", "logs", "install", "scheduler"])
+def test_links_that_lead_in_a_circle_are_told(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    assert command.main([name, "--dir", str(loop)]) == 1
+    said = f"error: {loop} cannot be used: Too many levels of symbolic links; choose another --dir\n"
+    assert capsys.readouterr().err == said
+    for ask in (bed.ended, bed.is_running, lambda home: bed.up(home, {})):
+        with pytest.raises(folder.Refused, match="cannot be used: Too many levels of symbolic links"):
+            ask(loop)
