@@ -23,7 +23,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from console.__main__ import main
+from console.program import main
 from testbed.bed import ControlPlane
 from testbed.waiting import eventually
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from console import arguments, commands, completing, options, usage
-from console.__main__ import main
 from console.ending import Ending
+from console.program import main
 
 FOLDER = Path(commands.__file__).parent
 

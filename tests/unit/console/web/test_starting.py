@@ -9,7 +9,7 @@ from flask import Flask
 
 from console import arguments
 from console.web import access, serve
-from console.web.__main__ import main
+from console.web.program import main
 
 NOBODY = "http://127.0.0.1:1"
 """Nothing listens there."""
