@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from console import completing, options
+from console import completing, options, output
 from console.ending import Ending
 
 if TYPE_CHECKING:
@@ -35,12 +35,16 @@ NO_CLUSTER: Final = frozenset({"completion"})
 def main(arguments: Sequence[str]) -> int:
     """One call."""
     try:
-        if arguments and arguments[0] == COMPLETE:
-            return _complete(arguments[1:])
-        return _run(arguments)
+        with output.told(sys.stdout):
+            return _complete(arguments[1:]) if arguments and arguments[0] == COMPLETE else _run(arguments)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        output.discard(sys.stdout)
         return Ending.DONE
+    except output.Refused as refused:
+        output.discard(sys.stdout)
+        if sys.stderr is not None:
+            sys.stderr.write(f"error: standard output: {refused}\n")
+        return Ending.FAILED
     except KeyboardInterrupt:
         return Ending.INTERRUPTED
 
@@ -58,16 +62,13 @@ def _run(arguments: Sequence[str]) -> int:
     run: Command = importlib.import_module(f"console.commands.{chosen.command}").run
     try:
         if chosen.command in NO_CLUSTER:
-            ended = run(Session(chosen, sys.stdout, sys.stderr, runtime))
-        else:
-            ended = _connected(run, chosen, runtime)
+            return run(Session(chosen, sys.stdout, sys.stderr, runtime))
+        return _connected(run, chosen, runtime)
     except door.Unusable as unusable:
         sys.stdout.flush()
         for line in str(unusable).splitlines():
             sys.stderr.write(f"error: {screen.clean(line)}\n")
         return Ending.FAILED
-    sys.stdout.flush()  # a reader that has gone is noticed here, not when the interpreter ends
-    return ended
 
 
 def _connected(run: Command, chosen: argparse.Namespace, runtime: Runtime) -> Ending:
