@@ -96,10 +96,10 @@ def _plan(running: ControlPlane, deployments: Sequence[Object]) -> list[Pod]:
         for planned in pod.processes
         for number, port in planned.numbers.items()
     }
-    names = [name for deployment in deployments for name in pods.port_names(deployment)]
     env = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT)}
-    place = pods.Place(kubelet.folder(running), _ports(names, before), _find, env)
     try:
+        names = [name for deployment in deployments for name in pods.port_names(deployment)]
+        place = pods.Place(kubelet.folder(running), _ports(names, before), _find, env)
         return [pod for deployment in deployments for pod in pods.plan(deployment, place)]
     except pods.Unsupported as refusal:
         raise NotInstalled(str(refusal)) from None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from testbed import shapes
 from testbed.api import Object
 
 ACCOUNT_VOLUME, ACCOUNT_PATH = "kube-api-access", "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -100,21 +101,31 @@ class Place:
 
 def port_names(deployment: Object) -> list[str]:
     """A name for every port that the pods of the Deployment listen on."""
+    read = _read(deployment)
     return [
         _port_key(name, container, port)
-        for name in _pod_names(deployment)
-        for container in _template(deployment)["spec"]["containers"]
+        for name in _pod_names(read)
+        for container in read["spec"]["template"]["spec"]["containers"]
         for port in container.get("ports", ())
     ]
 
 
 def plan(deployment: Object, place: Place) -> list[Pod]:
     """The pods of the Deployment with everything needed to start them."""
-    return [_pod(deployment, name, place) for name in _pod_names(deployment)]
+    read = _read(deployment)
+    return [_pod(read, name, place) for name in _pod_names(read)]
+
+
+def _read(deployment: Object) -> Object:
+    try:
+        read: Object = shapes.read(deployment, shapes.DEPLOYMENT)
+    except shapes.Unlike as unlike:
+        raise Unsupported(f"Deployment {deployment['metadata']['name']}: {unlike}") from None
+    return read
 
 
 def _pod(deployment: Object, name: str, place: Place) -> Pod:
-    metadata, template = deployment["metadata"], _template(deployment)
+    metadata, template = deployment["metadata"], deployment["spec"]["template"]
     spec = template["spec"]
     if spec.get("initContainers"):
         raise Unsupported(f"Deployment {metadata['name']}: initContainers are not run here")
@@ -124,7 +135,7 @@ def _pod(deployment: Object, name: str, place: Place) -> Pod:
         deployment=metadata["name"],
         account=spec.get("serviceAccountName", "default"),
         token=spec.get("automountServiceAccountToken"),
-        labels=template["metadata"].get("labels", {}),
+        labels=template.get("metadata", {}).get("labels", {}),
         volumes=tuple(_volume(metadata["name"], volume) for volume in spec.get("volumes", ())),
     )
     processes = tuple(_process(bare, container, place) for container in spec["containers"])
@@ -222,7 +233,7 @@ def _volume(deployment: str, volume: Mapping[str, Any]) -> Volume:
             items = {item["key"]: item["path"] for item in source.get("items", ())} or None
             mode = source.get("defaultMode", 0o644)
             return Volume(name, resource, source[field], items, source.get("optional", False), mode)
-    if "emptyDir" in volume:
+    if "emptyDir" in volume or list(volume) == ["name"]:  # which is the same to Kubernetes
         return Volume(name)
     kinds = ", ".join(kind for kind in volume if kind != "name")
     raise Unsupported(f"Deployment {deployment}: volume {name}: {kinds} cannot be had here")
@@ -231,11 +242,6 @@ def _volume(deployment: str, volume: Mapping[str, Any]) -> Volume:
 def _pod_names(deployment: Object) -> list[str]:
     count = deployment["spec"].get("replicas", 1)
     return [f"{deployment['metadata']['name']}-{replica}" for replica in range(count)]
-
-
-def _template(deployment: Object) -> Object:
-    template: Object = deployment["spec"]["template"]
-    return template
 
 
 def _port_key(pod: str, container: Object, port: Mapping[str, Any]) -> str:

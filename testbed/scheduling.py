@@ -15,7 +15,7 @@ import psutil
 import urllib3
 import yaml
 
-from testbed import layout, ports, process
+from testbed import layout, ports, process, shapes
 from testbed.api import Object
 from testbed.bed import ControlPlane, DidNotStart
 from testbed.folder import Refused
@@ -28,6 +28,8 @@ _SERVICE = re.compile(
     r"(?P<scheme>https?)://(?P<name>[-a-z0-9]+)\.(?P<namespace>[-a-z0-9]+)\.svc(?:\.[-.a-z0-9]*)?(?::(?P<port>\d+))?"
 )
 _PORTS = {"http": "80", "https": "443"}
+_SHAPE = {"extenders?": [{"urlPrefix?": str, "tlsConfig?": dict}], "profiles?": [dict]}
+_LAST_WORDS = re.compile(r'"command failed" err="(.*)"$', re.MULTILINE)
 
 
 def restart(running: ControlPlane, file: Path | None, listen: Mapping[str, int]) -> list[str]:
@@ -42,9 +44,11 @@ def restart(running: ControlPlane, file: Path | None, listen: Mapping[str, int])
     path.write_text(yaml.safe_dump(made, sort_keys=False))
     try:
         running.restart("kube-scheduler")
-    except Exception:
+    except Exception as failure:
         path.write_text(before)
         running.restart("kube-scheduler")
+        if file is not None and (why := _why(str(failure))):
+            raise Refused(f"config: kube-scheduler does not take {file}: {why}") from None
         raise
     return [extender["urlPrefix"] for extender in made.get("extenders", ())]
 
@@ -106,11 +110,20 @@ def _healthy(running: ControlPlane, child: psutil.Process, port: int, log: Path)
         return False
 
 
+def _why(log: str) -> str:
+    """What a scheduler says last of all when it cannot start; the lines before are of one that could."""
+    said = _LAST_WORDS.findall(log.rstrip())
+    return said[-1].replace('\\"', '"') if said else ""
+
+
 def _read(file: Path) -> Object:
     try:
         given: Any = yaml.safe_load(file.read_text())
-    except (OSError, yaml.YAMLError) as failure:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as failure:
         raise Refused(f"config: {file} cannot be read: {failure}") from None
     if not isinstance(given, dict) or given.get("kind") != KIND:
         raise Refused(f"config: {file} holds no {KIND}")
-    return dict(given)
+    try:
+        return dict(shapes.read(given, _SHAPE))
+    except shapes.Unlike as unlike:
+        raise Refused(f"config: {file}: {unlike}") from None

@@ -56,3 +56,47 @@ def test_a_file_that_is_no_configuration_is_refused(tmp_path: Path, text: str | 
         path.write_text(text)
     with pytest.raises(Refused, match=r"^config: "):
         scheduling._read(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("extenders: 5", "extenders: 5 is not accepted, use a list"),
+        ("extenders: [7]", "extenders[0]: 7 is not accepted, use a mapping"),
+        ("extenders: [{urlPrefix: 7}]", "extenders[0].urlPrefix: 7 is not accepted, use text"),
+        ("extenders: [{tlsConfig: yes}]", "extenders[0].tlsConfig: True is not accepted, use a mapping"),
+        ("profiles: 5", "profiles: 5 is not accepted, use a list"),
+    ],
+)
+def test_a_field_that_is_something_else_is_named(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "scheduler.yaml"
+    path.write_text(f"kind: KubeSchedulerConfiguration\n{text}\n")
+    with pytest.raises(Refused) as refused:
+        scheduling._read(path)
+    assert str(refused.value) == f"config: {path}: {said}"
+
+
+def test_what_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "scheduler.yaml"
+    path.write_bytes(b"kind: KubeSchedulerConfiguration # \xff")
+    with pytest.raises(Refused, match=f"^config: {path} cannot be read: "):
+        scheduling._read(path)
+
+
+def test_null_is_the_same_as_no_field(tmp_path: Path) -> None:
+    path = tmp_path / "scheduler.yaml"
+    path.write_text("{kind: KubeSchedulerConfiguration, extenders: null, profiles: null}")
+    assert scheduling.configured(OWN, scheduling._read(path), LISTEN) == OWN
+
+
+LOG = """kube-scheduler ended:
+E1119 23:11:26.118869   30316 run.go:72] "command failed" err="finished without leader elect"
+E1119 23:11:29.793206    4911 run.go:72] "command failed" err="profile: ScorePlugin \\"Nope\\" does not exist"
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "why"), [(LOG, 'profile: ScorePlugin "Nope" does not exist'), ("not healthy after 90 s:\n", "")]
+)
+def test_only_the_last_words_of_the_scheduler_are_told(log: str, why: str) -> None:
+    assert scheduling._why(log) == why
