@@ -21,10 +21,11 @@ from console.ending import Ending
 from console.installation import InForce, Leader
 from console.session import Session
 from console.views import drains
-from policy import keys, values
+from descheduler import signs
+from policy import keys, signals, values
 from policy.keys import Keys
 from policy.mistakes import names_like
-from policy.reasons import shorten
+from policy.reasons import Malformed, shorten
 from policy.settings import Mode
 
 MANAGER: Final = door.AGENT
@@ -107,11 +108,18 @@ def _start(session: Session, found: Sequence[Node], ours: Keys) -> Ending:
     for node in found:
         kept = node.metadata.annotations.get(ours.maintenance_deadline)
         if kept is not None and not notes:
-            session.warn(f"node {node.metadata.name} keeps the deadline {shorten(kept)}; --deadline sets another")
+            session.warn(f"node {node.metadata.name} keeps {_kept(kept, ours)}; --deadline sets another")
         again = node.metadata.labels.get(ours.maintenance) == "true"
         _patch(session, node, {ours.maintenance: "true"}, notes)
         session.say(f"node/{node.metadata.name} maintenance {'was requested already' if again else 'requested'}")
     return _wait(session, found, ours, _is_drained(ours)) if session.options.wait else _done(session, ours)
+
+
+def _kept(deadline: str, ours: Keys) -> str:
+    """One that is no time limits nothing."""
+    if signals.instant(deadline) is not None:
+        return f"the deadline {shorten(deadline)}"
+    return f"a deadline that means nothing: {Malformed(ours.maintenance_deadline, deadline, signals.DEADLINE_FORMAT)}"
 
 
 def _deadline(session: Session, ours: Keys) -> dict[str, str]:
@@ -250,6 +258,9 @@ def _conclude(session: Session, latest: Mapping[str, Node], ended: Mapping[str, 
 
 
 def _status(session: Session, found: Sequence[Node], ours: Keys) -> None:
+    for node in found:  # a label that asks for nothing would be seen in nothing else
+        for wrong in signals.mistakes(signs.of(node), keys=ours):
+            session.warn(f"node {node.metadata.name}: {wrong}")
     _show(session, found, ours)
     if session.options.node and not session.machine:
         for node in found:

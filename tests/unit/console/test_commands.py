@@ -253,6 +253,37 @@ def test_a_deadline_that_is_on_the_node_from_before_is_told(words: tuple[str, ..
     assert (ended, line in err) == (Ending.DONE, told)
 
 
+def test_a_deadline_from_before_that_is_no_time_is_told() -> None:
+    meta = {"name": "a", "uid": "n", "annotations": {OURS.maintenance_deadline: "tomorrow"}}
+    usual, kept = cluster(HEAD), Answer(body={"metadata": meta, "spec": {}, "status": {}})
+    with fake_api.running() as api:
+        api.script = lambda seen: kept if seen.path == "/api/v1/nodes/a" else usual(seen)
+        ended, _, err = run(api, "maintenance", "start", "a")
+    wrong = (
+        f"{OURS.maintenance_deadline}: 'tomorrow' is not accepted, use a time with its zone from 1970 to 8999 such as"
+    )
+    assert (ended, err.startswith(f"warning: node a keeps a deadline that means nothing: {wrong}")) == (
+        Ending.DONE,
+        True,
+    )
+    assert err.endswith("; --deadline sets another\n")
+
+
+@pytest.mark.parametrize("words", [(), ("a",), ("-o", "json")], ids=["all", "named", "for programs"])
+def test_a_label_that_asks_for_nothing_is_told(words: tuple[str, ...]) -> None:
+    meta = {"name": "a", "uid": "n", "labels": {OURS.maintenance: "yes"}}
+    node, usual = {"metadata": meta, "spec": {}, "status": {}}, cluster(HEAD)
+    given = {
+        "/api/v1/nodes/a": Answer(body=node),
+        "/api/v1/nodes": Answer(body={"kind": "List", "metadata": {"resourceVersion": "9"}, "items": [node]}),
+    }
+    with fake_api.running() as api:
+        api.script = lambda seen: given[seen.path] if seen.path in given else usual(seen)
+        ended, out, err = run(api, "maintenance", "status", *words)
+    told = f"warning: node a: {OURS.maintenance}: 'yes' is not accepted, use 'true', or remove the label\n"
+    assert (ended, err, bool(out)) == (Ending.DONE, told, True)
+
+
 END = {"metadata": {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}}
 """Of a list that is streamed."""
 
