@@ -81,6 +81,11 @@ def _migrations(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", type=arguments.duration, metavar="TIME", help="end -w after this time")
 
 
+def _followed(options: argparse.Namespace) -> str:
+    """A flag that changes nothing is a mistake: whoever gave it expects something of it."""
+    return "--timeout has no effect without -w" if options.timeout is not None and not options.watch else ""
+
+
 def _migrate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pod", metavar="POD", type=arguments.pod, help="name of the pod")
     parser.add_argument("--to", metavar="NODE", type=arguments.node, help="node to move it to (the best one)")
@@ -94,6 +99,16 @@ def _migrate(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _moved(options: argparse.Namespace) -> str:
+    if options.dry_run and options.wait:
+        return "--wait has no effect with --dry-run, which creates nothing that could be waited for"
+    return _awaited(options)
+
+
+def _awaited(options: argparse.Namespace) -> str:
+    return "--timeout has no effect without --wait" if options.timeout is not None and not options.wait else ""
+
+
 def _maintenance(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", metavar="start|stop|status", choices=("start", "stop", "status"), help="what to do")
     parser.add_argument("node", metavar="NODE", type=arguments.node, nargs="*", help="which nodes")
@@ -104,8 +119,13 @@ def _maintenance(parser: argparse.ArgumentParser) -> None:
 
 def _named(options: argparse.Namespace) -> str:
     """All nodes at once is nothing that one types by mistake."""
-    missing = options.action != "status" and not options.node
-    return "the following arguments are required: NODE" if missing else ""
+    if options.action != "status" and not options.node:
+        return "the following arguments are required: NODE"
+    if options.deadline is not None and options.action != "start":
+        return f"--deadline has no effect with {options.action}, use it with start"
+    if options.wait and options.action == "status":
+        return "--wait has no effect with status, use it with start or stop"
+    return _awaited(options)
 
 
 def _completion(parser: argparse.ArgumentParser) -> None:
@@ -168,6 +188,7 @@ REGISTRY: Final[tuple[Usage, ...]] = (
   kubectl spotshift migrations -A -w        # and go on with every change
   kubectl spotshift migrations -o wide      # with mode, attempts and messages""",
         _migrations,
+        _followed,
     ),
     Usage(
         "migrate",
@@ -178,6 +199,7 @@ REGISTRY: Final[tuple[Usage, ...]] = (
   kubectl spotshift migrate web-7d4b9c-x2x -n shop --wait --timeout 5m
   kubectl delete podmigration NAME -n shop                      # call it off""",
         _migrate,
+        _moved,
     ),
     Usage(
         "maintenance",

@@ -77,6 +77,22 @@ MISTAKES = {
     "no such thing, joined": (["explain", "deployment/web"], "use pod NAME, node NAME, pod/NAME or node/NAME"),
     "two things": (["explain", "pod/a", "b"], "one at a time, not pod/a and b"),
     "another kind": (["explain", "pod", "node/a"], "node/a is no pod"),
+    "a wait for nothing": (
+        ["migrate", "p", "--dry-run", "--wait"],
+        "--wait has no effect with --dry-run, which creates",
+    ),
+    "a limit without a wait": (["migrate", "p", "--timeout", "5s"], "--timeout has no effect without --wait"),
+    "a limit of a drain without a wait": (["maintenance", "start", "n", "--timeout", "5s"], "effect without --wait"),
+    "a limit without a watch": (["migrations", "--timeout", "5s"], "--timeout has no effect without -w"),
+    "a look that waits": (
+        ["maintenance", "status", "--wait"],
+        "--wait has no effect with status, use it with start or",
+    ),
+    "a look with a deadline": (["maintenance", "status", "--deadline", "1h"], "--deadline has no effect with status"),
+    "a deadline to give back": (
+        ["maintenance", "stop", "n", "--deadline", "1h"],
+        "maintenance: error: --deadline has no effect with stop, use it with start",
+    ),
     "another thing": (["explain", "pod", "job/a"], "'job/a' is not accepted, use pod NAME"),
 }
 
