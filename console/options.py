@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from console import arguments, usage
 from policy import names
@@ -34,6 +35,16 @@ DEFAULTS: Final = {
 }
 
 
+class _Parser(argparse.ArgumentParser):
+    """No flag of ours begins with a digit, so `-1s` is the value of the flag before it, and refused as one: argparse
+    itself knows only plain numbers, and would say that there is none.
+    """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._negative_number_matcher = re.compile(r"-\.?[0-9]")
+
+
 def parse(given: Sequence[str]) -> argparse.Namespace:
     """Exits with 2 and a sentence if it is not accepted."""
     found = parser().parse_args(given, argparse.Namespace(**DEFAULTS))
@@ -51,7 +62,7 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
 def parser() -> argparse.ArgumentParser:
     """The whole of it."""
     shared = _shared()
-    made = argparse.ArgumentParser(
+    made = _Parser(
         prog=PROG,
         description="See and steer spotshift: what it does, what it would do, and why it does not.",
         epilog=_examples("\n".join(it.examples.splitlines()[0] for it in usage.REGISTRY)) + "\n" + EPILOG,
@@ -77,9 +88,9 @@ def _examples(lines: str) -> str:
     return f"examples:\n{lines}\n"
 
 
-def _shared() -> argparse.ArgumentParser:
+def _shared() -> _Parser:
     """What every command takes. Without defaults, or those after the command would undo what stood before it."""
-    shared = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    shared = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
     group = shared.add_argument_group("of all commands")
     group.add_argument(
         "-n",

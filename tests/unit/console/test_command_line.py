@@ -52,6 +52,23 @@ MISTAKES = {
     "no such command": (["statsu"], "invalid choice: 'statsu'"),
     "no such form": (["nodes", "-o", "xml"], "invalid choice: 'xml'"),
     "no such time": (["migrate", "p", "--timeout", "soon"], "'soon' is not accepted, use a duration such as 30s"),
+    "less than no time": (
+        ["migrate", "p", "--wait", "--timeout", "-1s"],
+        "argument --timeout: '-1s' is not accepted, use a duration such as 30s",
+    ),
+    "a deadline before now": (
+        ["maintenance", "start", "n", "--deadline", "-5m"],
+        "argument --deadline: '-5m' is not accepted, use a duration such",
+    ),
+    "less than no time for an answer": (
+        ["--request-timeout", "-1s", "nodes"],
+        "argument --request-timeout: '-1s' is not accepted, use a duration such",
+    ),
+    "less than no time between": (
+        ["top", "--interval", "-.5s"],
+        "argument --interval: '-.5s' is not accepted, use a",
+    ),
+    "a value that is missing": (["nodes", "--request-timeout", "-A"], "--request-timeout: expected one argument"),
     "no such deadline": (
         ["maintenance", "start", "n", "--deadline", "x"],
         "'x' is not accepted, use a duration such",
