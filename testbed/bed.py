@@ -119,8 +119,11 @@ def up(home: Path, binaries: Binaries, *, nodes: int = 0, spot: int = 0, owner: 
             add_nodes(bed.api(), objects.pool("", on_demand=nodes, spot=spot))
             _remember(bed, ready=True)
         except BaseException as failure:
+            over = folder.is_over(home)
             _stop_all(home)
             folder.erase(home)
+            if over and isinstance(failure, Exception):
+                raise DidNotStart(f"somebody else took the control plane in {home} down while it started") from None
             if isinstance(failure, NeverCame | OSError | urllib3.exceptions.HTTPError | api.ApiError):
                 raise DidNotStart(f"the control plane in {home} did not become usable: {failure}") from failure
             raise
@@ -157,6 +160,7 @@ def down(home: Path) -> list[str]:
     """Stop everything that belongs to the test bed in `home` and remove its files; returns what was stopped."""
     home = folder.resolved(home)
     stopped: list[str] = []
+    folder.say_over(home)
     while found := _stop_all(home):  # again: one may have been on its way while the others were looked for
         stopped += found
     remains.note(home, os.environ)

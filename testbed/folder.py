@@ -16,6 +16,9 @@ from typing import IO, Any
 MARKER = "testbed.lock"
 MARK = "This folder belongs to a spotshift test bed; `testbed down` removes it.\n"
 
+OVER = "Somebody takes it down.\n"
+"""Stands below that while `down` is at work."""
+
 
 class Refused(Exception):
     """The folder cannot be used as asked; the message says why and what to do."""
@@ -70,7 +73,22 @@ def is_ours(home: Path) -> bool:
     """It says so; or there is nothing else in it than an empty marker, of one who ended while making it."""
     try:
         said = (home / MARKER).read_text()
-        return said == MARK or (not said and [it.name for it in home.iterdir()] == [MARKER])
+        return said.startswith(MARK) or (not said and [it.name for it in home.iterdir()] == [MARKER])
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def say_over(home: Path) -> None:
+    """Tell an `up` at work there why it loses its processes. Makes no file where there is none any more."""
+    if is_ours(home):
+        with suppress(OSError), (home / MARKER).open("r+") as marker:
+            marker.write(MARK + OVER)
+
+
+def is_over(home: Path) -> bool:
+    """Whether somebody said so since the folder was claimed."""
+    try:
+        return (home / MARKER).read_text() == MARK + OVER
     except (OSError, UnicodeDecodeError):
         return False
 
