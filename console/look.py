@@ -7,6 +7,7 @@ for what is around it now and then, and makes the same `Look` of both, so that t
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -125,7 +126,11 @@ def check_namespace(name: str, seen: Look) -> None:
     """That `-n` names one that is there, for what would show nothing of another and not say why. Where none are known
     they may not be listed, and nobody can tell.
     """
-    known = seen.state.namespaces
+    check_known(name, seen.state.namespaces)
+
+
+def check_known(name: str, known: Collection[str]) -> None:
+    """The same for who knows only their names."""
     if name and known and name not in known:
         hint = names_like(name, known)
         raise Unusable(f"there is no namespace {name}" + (f" ({hint})" if hint else ""))

@@ -27,6 +27,8 @@ def _pod(session: Session, seen: Look) -> None:
     pod = seen.state.pods.get(key)
     if pod is None:
         elsewhere = sorted(namespace for namespace, name in seen.state.pods if name == key[1])
+        if not elsewhere:
+            look.check_namespace(key[0], seen)
         known = [name for _, name in seen.state.by_namespace.get(key[0], {})]
         hint = f"it is in namespace {', '.join(elsewhere)}, use -n" if elsewhere else names_like(key[1], known)
         raise Unusable(f"there is no running or waiting pod {key[0]}/{key[1]}" + (f" ({hint})" if hint else ""))

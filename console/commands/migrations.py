@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import msgspec
 
 from cluster import errors
-from cluster.objects import PodMigration
-from cluster.resources import PODMIGRATIONS
+from cluster.objects import PartialObjectMetadata, PodMigration
+from cluster.resources import NAMESPACES, PODMIGRATIONS
 from cluster.store import Kind
-from console import door, following, screen
+from console import door, following, look, screen
 from console.door import Unusable
 from console.ending import Ending
 from console.session import Session
@@ -26,6 +27,8 @@ def run(session: Session) -> Ending:
     if options.watch and session.machine:
         _stream(session)
         return Ending.DONE
+    if not found:
+        _check_namespace(session)
     namespaces = session.scope is None
     table = move_list.table(found, session.now, namespaces=namespaces, wide=session.wide)
     where = "" if namespaces else f" in namespace {session.namespace}"
@@ -41,6 +44,15 @@ def _listed(session: Session) -> tuple[PodMigration, ...]:
         return session.door.client.list(PODMIGRATIONS, type=PodMigration, namespace=session.scope).items
     except errors.NotFound as absent:
         raise Unusable(door.NOT_INSTALLED) from absent
+
+
+def _check_namespace(session: Session) -> None:
+    """Where there are no moves: the namespace may not be there. Who may not list them is not told."""
+    known: list[str] = []
+    with contextlib.suppress(errors.ApiError):
+        listed = session.door.client.list(NAMESPACES, type=PartialObjectMetadata, metadata_only=True)
+        known = [it.metadata.name for it in listed.items]
+    look.check_known(session.scope or "", known)
 
 
 def _wanted(migrations: list[PodMigration], session: Session) -> list[PodMigration]:

@@ -203,6 +203,23 @@ def test_a_namespace_that_is_not_there_is_told() -> None:
         assert (ended, "namespace" in json.loads(out)["summary"]) == (Ending.DONE, False)
 
 
+@pytest.mark.parametrize("words", [("migrations",), ("explain", "pod", "web")], ids=["migrations", "explain"])
+def test_a_namespace_in_which_nothing_can_be_found_is_told(words: tuple[str, ...]) -> None:
+    denied, usual = status(403, "Forbidden", "not for you"), refusing()
+    with fake_api.running() as api:
+        api.script = usual
+        with pytest.raises(Unusable, match=r"there is no namespace shoppin \(did you mean shopping\?\)"):
+            run(api, *words, "-n", "shoppin")
+        if words[0] == "migrations":
+            assert run(api, *words, "-n", "shopping")[1] == "No moves in namespace shopping\n"
+            assert run(api, *words, "-A")[1] == "No moves\n"
+            api.script = lambda seen: denied if seen.path == "/api/v1/namespaces" else usual(seen)
+            assert run(api, *words, "-n", "shoppin")[1] == "No moves in namespace shoppin\n"
+        else:
+            with pytest.raises(Unusable, match=r"pod shoppin/shop-0 \(it is in namespace shop, use -n\)"):
+                run(api, "explain", "pod", "shop-0", "-n", "shoppin")
+
+
 MARKED = {
     "metadata": {
         "name": "spotshift-settings",
