@@ -6,11 +6,9 @@ import functools
 import io
 import math
 import os
-import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 
 import yaml
 from rich.console import Console
@@ -23,6 +21,7 @@ from testbed import (
     cache,
     chart,
     dependencies,
+    ending,
     extras,
     folder,
     golang,
@@ -50,32 +49,21 @@ EXPECTED = (
 """Failures that the user can do something about: told in words, without a traceback."""
 
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-def _interrupt_once(number: int, frame: FrameType | None) -> None:
-    """Whoever is asked again while cleaning up goes on with it: half of it would leave processes behind."""
-    for it in ENDING:
-        signal.signal(it, signal.SIG_IGN)
-    signal.default_int_handler(number, frame)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = options.run
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without ● still gets its picture
     try:
-        for number in ENDING:
-            # Asked to end, in whatever way: clean up first (SIGINT is ignored in a background job).
-            signal.signal(number, _interrupt_once)
+        ending.listen()
         return run(options)
     except EXPECTED as failure:
         print(f"error: {failure}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print(f"interrupted; {INTERRUPTED.get(run, 'everything this command started is stopped')}", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as asked:
+        what, code = ending.of(asked)
+        print(f"{what}; {INTERRUPTED.get(run, 'everything this command started is stopped')}", file=sys.stderr)
+        return code
 
 
 def _up(options: argparse.Namespace) -> int:
@@ -253,7 +241,7 @@ def _parser() -> argparse.ArgumentParser:
     logs.add_argument("--tail", type=_count, default=20, metavar="N", help="lines (%(default)s)")
     stop = command("down", _down, "stop a control plane, crashed or not, and remove its files")
     stop.add_argument("--all", action="store_true", help=f"every test bed below {DEFAULT_DIR.parent}")
-    guard = command("guard", _guard, "take a control plane down when its owner ends (used by `up` itself)")
+    guard = command("guard", _guard, "take a control plane down when its owner ends (used by tests and `demo`)")
     guard.add_argument("--owner", type=int, required=True, metavar="PID")
     command("kubelet", _kubelet, "keep the volumes of installed processes up to date (used by `install` itself)")
     command("kube-proxy", _kube_proxy, "lead Services to installed processes (used by `install` itself)")

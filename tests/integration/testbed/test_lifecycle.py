@@ -173,7 +173,7 @@ def test_asked_to_end_while_starting(home: Path) -> None:
     eventually(lambda: "kube-apiserver" in dict(process.running(home)), interval=0.01, what="the apiserver")
     taken = used_ports(home)
     launcher.terminate()
-    assert launcher.wait(timeout=60) == 130
+    assert launcher.wait(timeout=60) == 143
     nothing_left(home, taken)
 
 

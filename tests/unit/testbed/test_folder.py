@@ -5,13 +5,14 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
 import pytest
 
-from testbed import bed, command, folder, layout
+from testbed import bed, command, ending, folder, layout
 
 
 def test_a_folder_that_was_only_begun_is_ours(tmp_path: Path) -> None:
@@ -149,6 +150,17 @@ def test_who_is_overtaken_removes_nothing(overtaken: Path) -> None:
 
 
 WRITTEN = {"ready": True, "ports": dict.fromkeys(layout.PORTS, 1), "binaries": {"etcd": "/bin/etcd"}}
+
+
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """A command that is run in this process takes them."""
+    before = {number: signal.getsignal(number) for number in ending.WORDS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 OTHERS = {
     "nothing": {},
     "a list": [],
@@ -165,6 +177,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.usefixtures("signals")
 @pytest.mark.parametrize("ours", [True, False], ids=["in a test bed", "elsewhere"])
 @pytest.mark.parametrize("state", OTHERS.values(), ids=OTHERS.keys())
 def test_a_state_that_nobody_wrote_here_is_none(
@@ -186,6 +199,7 @@ def test_the_state_in_a_folder_of_somebodys_own_is_not_ours(tmp_path: Path) -> N
     assert folder.read_state(tmp_path) == WRITTEN
 
 
+@pytest.mark.usefixtures("signals")
 @pytest.mark.parametrize("name", ["status", "down", "logs", "install", "scheduler"])
 def test_links_that_lead_in_a_circle_are_told(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     loop = tmp_path / "loop"
