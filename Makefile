@@ -94,11 +94,11 @@ integration: binaries browser  ## Run the tests against a real control plane.
 e2e: binaries  ## Run the tests of the whole product, commands and demo included.
 	$(PYTEST) tests/e2e $(PARALLEL)
 
-demo: binaries  ## Show the main job on a control plane of its own, then remove it.
+demo: $(READY)  ## Show the main job on a control plane of its own, then remove it.
 	$(PY) -m testbed demo
 
-up: binaries  ## Start a control plane and leave it running (DIR=, NODES=, SPOT=); prints its KUBECONFIG.
-	@$(PY) -m testbed up --dir "$(DIR)" --nodes $(NODES) --spot $(SPOT)
+up: $(READY)  ## Start a control plane and leave it running (DIR=, NODES=, SPOT=); prints its KUBECONFIG.
+	@$(PY) -m testbed up --dir "$(DIR)" "--nodes=$(NODES)" "--spot=$(SPOT)"
 
 down: $(READY)  ## Stop the control plane that `make up` started and remove what it left.
 	@$(PY) -m testbed down --dir "$(DIR)"
