@@ -19,8 +19,12 @@ from kubernetes.config import kube_config
 from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.incluster_config import InClusterConfigLoader
 
+from cluster import kubeconfig_checks
+from cluster.kubeconfig_checks import kept
 from cluster.login import POOL_SIZE, Login, LoginError
 
+LINE: Final = 200
+"""Characters of what a plugin says."""
 SECURED: Final = ("certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify")
 CERTIFIED: Final = ("client-certificate", "client-certificate-data")
 """What a kubeconfig says of a server, or of a user, only if HTTPS is spoken."""
@@ -47,21 +51,32 @@ def from_kubeconfig(paths: Sequence[Path], context: str | None) -> Login:
         if merged.config is None:
             raise LoginError(f"there is no kubeconfig at {named}")
         active = context or _current_context(merged.config_files.values())
+        kubeconfig_checks.check_context(merged.config, active, named)
         loader = kube_config.KubeConfigLoader(merged.config, active, config_base_path=None)  # type: ignore[no-untyped-call]
         user, base = _user(merged.config, loader.current_context["context"])
+        kubeconfig_checks.check_cluster(merged.config, loader.current_context["context"]["cluster"])
         _spell_out_scheme(merged.config, loader.current_context["context"], user)
-        loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
+        with kubeconfig_checks.heard() as said:
+            loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
     except (ConfigException, OSError, yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError) as exc:
         # Without its cause, which may show a token.
         raise LoginError(_something_else(paths) or f"cannot use the kubeconfig {named}: {_said(exc)}") from None
     told = f"user {loader.current_context['context'].get('user')!r} of {named}"
     if user.get("exec") and not configuration.api_key and not configuration.cert_file:
-        raise LoginError(f"the exec plugin {user['exec'].get('command')!r} of {told} gave no credentials")
+        raise LoginError(
+            f"the exec plugin {user['exec'].get('command')!r} of {told} gave no credentials{_first(said)}"
+        )
     if any(user.get(key) for key in ("as", "as-uid", "as-groups", "as-user-extra")):
         raise LoginError(f"{told} acts as somebody else (`as`), which is not supported; it would have other rights")
     token_file = user.get("tokenFile")
     namespace = str(loader.current_context["context"].get("namespace") or "")
     return _login(configuration, told, base / token_file if token_file else None, namespace)
+
+
+def _first(said: Sequence[str]) -> str:
+    """Of what was said about a plugin the first line."""
+    lines = [line for text in said for line in text.splitlines()]
+    return f": {lines[0].removeprefix('exec: ')[:LINE]}" if lines else ""
 
 
 def _login(configuration: Configuration, told: str, token_file: Path | None = None, namespace: str = "") -> Login:
@@ -103,19 +118,10 @@ def _user(config: Any, context: Mapping[str, Any]) -> tuple[Mapping[str, Any], P
     if node is None:
         return {}, Path()
     told = f"user {name!r} of {node.path}"
-    user = _kept(node.value, "user", dict, told) or {}
-    _kept(user, "exec", dict, told)
-    _kept(user, "tokenFile", str, told)
+    user = kept(node.value, "user", dict, told) or {}
+    kept(user, "exec", dict, told)
+    kept(user, "tokenFile", str, told)
     return user, Path(node.path).absolute().parent
-
-
-def _kept(entry: Mapping[str, Any], key: str, kind: type, told: str) -> Any:
-    """What stands there, if it is of that kind or nothing."""
-    found = entry.get(key)
-    if found is not None and not isinstance(found, kind):
-        wanted = "a mapping" if kind is dict else "text"
-        raise LoginError(f"{told}: {key} has to be {wanted}, and is of type {type(found).__name__}")
-    return found
 
 
 def _spell_out_scheme(config: Any, context: Mapping[str, Any], user: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ import msgspec
 import urllib3
 from urllib3.connection import HTTPConnection
 
+from cluster import kubeconfig_checks
 from cluster.login import POOL_SIZE, Login
 
 KEEP_ALIVE_IDLE_SECONDS, KEEP_ALIVE_INTERVAL_SECONDS, KEEP_ALIVE_PROBES = 30, 15, 9
@@ -65,6 +66,8 @@ def from_kubeconfig(paths: Sequence[Path], context: str | None) -> Login | None:
         cluster = _entry(config.clusters, chosen.cluster, "cluster", _Cluster)
         user = _entry(config.users, chosen.user, "user", _User)
         authority = base64.b64decode(cluster.certificate_authority_data, validate=True).decode("ascii")
+        if authority and not kubeconfig_checks.are_certificates(authority):
+            return None
         folder = path.absolute().parent
         file = str(folder / cluster.certificate_authority) if cluster.certificate_authority else None
         if "://" not in cluster.server or not (user.token or user.tokenFile) or (file and not Path(file).is_file()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Final
 
 from policy import durations, signals, values
@@ -97,6 +98,18 @@ def namespace(text: str) -> str:
 def context_or_namespace(text: str) -> str:
     """As for kubectl, which takes nothing for the namespace of the context."""
     return namespace(text) if text else text
+
+
+def kubeconfig(text: str) -> Path | None:
+    """As for kubectl, which takes nothing for the one that is used without the flag."""
+    return Path(text) if text else None
+
+
+def file(text: str) -> Path:
+    """Nothing would be the folder one is in."""
+    if not text:
+        raise argparse.ArgumentTypeError(f"{text!r} is not accepted, use the name of a file")
+    return Path(text)
 
 
 def _name(text: str, name: str, what: str) -> str:

@@ -50,7 +50,12 @@ def opened(
     try:
         yield Door(client, connection.server, connection.namespace or "default")
     except errors.ApiError as error:
-        raise Unusable(told(error, connection.server)) from error
+        late = (
+            f"; --request-timeout is {timeout:g}s"
+            if isinstance(error, errors.Unreachable) and error.timed_out
+            else ""
+        )
+        raise Unusable(told(error, connection.server) + late) from error
     finally:
         client.close()
 

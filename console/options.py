@@ -6,7 +6,6 @@ import argparse
 import re
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from console import arguments, usage
@@ -101,7 +100,7 @@ def _shared() -> _Parser:
     )
     group.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces")
     group.add_argument("-o", "--output", choices=FORMATS, help="form of the output (table)")
-    group.add_argument("--kubeconfig", type=Path, metavar="FILE", help="as for kubectl")
+    group.add_argument("--kubeconfig", type=arguments.kubeconfig, metavar="FILE", help="as for kubectl")
     group.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
     group.add_argument(
         "--request-timeout",
@@ -115,5 +114,5 @@ def _shared() -> _Parser:
         metavar="NAME",
         help=f"where spotshift is installed ({names.NAMESPACE})",
     )
-    group.add_argument("--settings", type=Path, metavar="FILE", help="settings instead of those in force")
+    group.add_argument("--settings", type=arguments.file, metavar="FILE", help="settings instead of those in force")
     return shared

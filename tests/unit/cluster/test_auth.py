@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import subprocess
 import sys
 import traceback
 from collections.abc import Iterator
@@ -238,6 +239,69 @@ def test_what_is_wrong_is_told(tmp_path: Path, content: Any, context: str | None
     with pytest.raises(auth.LoginError) as caught:
         auth.connect(path, context)
     assert told in str(caught.value)
+
+
+CLUSTERS: dict[str, tuple[dict[str, Any], str]] = {
+    "an address that is none": ({"server": 5}, "server has to be text, and is of type int"),
+    "an authority of another kind": (
+        {"certificate-authority-data": ["a"]},
+        "certificate-authority-data has to be text, and is of type list",
+    ),
+    "an authority that is not in base64": (
+        {"certificate-authority-data": "!!!"},
+        "certificate-authority-data has to be certificates as PEM in base64",
+    ),
+    "an authority that is no certificate": (
+        {"certificate-authority-data": "aGVsbG8="},
+        "certificate-authority-data has to be certificates as PEM in base64",
+    ),
+}
+
+
+@pytest.mark.parametrize("user", [{"token": "SECRET"}, {"username": "u", "password": "SECRET"}], ids=["plain", "not"])
+@pytest.mark.parametrize(("entry", "told"), CLUSTERS.values(), ids=CLUSTERS.keys())
+def test_what_is_wrong_with_a_cluster_is_told_with_its_key(
+    tmp_path: Path, entry: dict[str, Any], told: str, user: dict[str, Any]
+) -> None:
+    path = kubeconfig(tmp_path / "config", "https://127.0.0.1:1", user)
+    document = json.loads(path.read_text())
+    document["clusters"][0]["cluster"] |= entry
+    path.write_text(json.dumps(document))
+    with pytest.raises(auth.LoginError) as caught:
+        auth.connect(path)
+    assert str(caught.value) == f"cluster 'main' of {path}: {told}"
+    assert "SECRET" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_context_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path / "config", "https://127.0.0.1:1", {"token": "SECRET"})
+    other = kubeconfig(tmp_path / "other", "https://127.0.0.1:1", {}, name="second")
+    with pytest.raises(auth.LoginError) as caught:
+        auth.connect([path, other], "nope")
+    assert str(caught.value) == f"there is no context 'nope' in {path}:{other}, only main, second"
+    document = json.loads(path.read_text())
+    document["contexts"] = [{**document["contexts"][0], "name": f"c{number}"} for number in range(23)]
+    path.write_text(json.dumps(document))
+    with pytest.raises(auth.LoginError, match=r"only c0, c1, .*, c19 and 3 more$"):
+        auth.connect(path, "nope")
+
+
+FAILING = {
+    "it fails": ("echo you are not logged in >&2; exit 3", "process returned 3. you are not logged in"),
+    "it says nothing": ("true", "failed to decode process output: "),
+}
+
+
+@pytest.mark.parametrize(("script", "told"), FAILING.values(), ids=FAILING.keys())
+def test_what_a_plugin_that_fails_says_is_told_once(tmp_path: Path, script: str, told: str) -> None:
+    """In a process of its own: the package logs it where nobody has set up logging."""
+    words = {"command": "sh", "args": ["-c", script], "interactiveMode": "Never"}
+    entry = {"apiVersion": "client.authentication.k8s.io/v1", **words}
+    path = kubeconfig(tmp_path / "config", "https://127.0.0.1:1", {"exec": entry})
+    command = [sys.executable, "-m", "console", "nodes", "--kubeconfig", str(path)]
+    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: the exec plugin 'sh' of user 'main-user' of {path} gave no credentials: {told}")
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,7 @@ MISTAKES = {
     "no time at all": (["nodes", "--request-timeout", "1ns"], "--request-timeout: '1ns' is not accepted, use 0 for"),
     "no pause": (["top", "--interval", "0s"], "--interval: '0s' is not accepted, use a duration such as 30s"),
     "no system": (["nodes", "--system-namespace", ""], "--system-namespace: '' is not accepted, use the name of a"),
+    "no settings": (["nodes", "--settings", ""], "argument --settings: '' is not accepted, use the name of a file"),
     "a path": (["nodes", "-n", "a/b"], "--namespace: 'a/b' is not accepted, use the name of a namespace"),
     "an empty pod": (["migrate", ""], "argument POD: '' is not accepted, use the name of a pod"),
     "a kind of pod": (["migrate", "pod/"], "argument POD: 'pod/' is not accepted, use the name of a pod"),
@@ -158,6 +159,11 @@ def test_no_kubeconfig_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert main(["nodes", "--kubeconfig", str(missing)]) == Ending.FAILED
     told = f"error: there is no kubeconfig at {missing}; use --kubeconfig and --context, or KUBECONFIG\n"
     assert capsys.readouterr() == ("", told)
+
+
+def test_no_name_of_a_kubeconfig_is_that_without_the_flag() -> None:
+    assert options.parse(["nodes", "--kubeconfig", ""]).kubeconfig is None
+    assert options.parse(["nodes", "--kubeconfig", "a"]).kubeconfig == Path("a")
 
 
 def test_a_deadline_is_a_length_or_a_time() -> None:

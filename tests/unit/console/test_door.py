@@ -1,9 +1,15 @@
 """Every way a call can end badly, in the words of the person who asked."""
 
+from pathlib import Path
+
 import pytest
 
 from cluster import errors
+from cluster.resources import NODES
 from console import door
+from tests.unit.cluster import fake_api
+from tests.unit.cluster.fake_api import Answer
+from tests.unit.cluster.test_auth import kubeconfig
 
 TOLD = {
     "no answer": (errors.Unreachable("refused"), "the cluster at https://x does not answer: refused"),
@@ -22,6 +28,17 @@ TOLD = {
         "the cluster at https://x refused: 500 Internal: oops",
     ),
 }
+
+
+def test_the_flag_is_named_where_the_answer_comes_too_late(tmp_path: Path) -> None:
+    with fake_api.running() as api:
+        api.script = lambda _: Answer(body=b"{", hold=True)
+        path = kubeconfig(tmp_path / "config", api.url, {"token": "abc"})
+        with (
+            pytest.raises(door.Unusable, match=r"does not answer: .*; --request-timeout is 0\.05s$"),
+            door.opened({}, tmp_path, kubeconfig=path, context=None, timeout=0.05) as opened,
+        ):
+            opened.client.get(NODES, "a")
 
 
 @pytest.mark.parametrize(("error", "wanted"), TOLD.values(), ids=TOLD.keys())
