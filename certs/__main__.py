@@ -27,7 +27,7 @@ from cluster.reflector import Reflector
 from cluster.runtime import Runtime
 from cluster.stopping import StopRequest
 from policy import durations
-from policy.printing import printed
+from policy.printing import printed, say
 from telemetry import logs, probes
 from telemetry.catalogue import Log
 from telemetry.meter import Meter
@@ -56,8 +56,8 @@ def _check(client: Client, _: argparse.Namespace, settings: Settings) -> int:
         store.Store(client, settings), ca_secret=settings.ca_secret, leaf_secret=settings.leaf_secret
     )
     decision = plan.decide(world, settings, _wall())
-    told = "\n".join(findings.report(world, decision, settings))
-    return printed(lambda: print(told), 1 if findings.findings(world, decision, settings) else 0)
+    told = "".join(f"{line}\n" for line in findings.report(world, decision, settings))
+    return printed(lambda: print(told, end=""), 1 if findings.findings(world, decision, settings) else 0)
 
 
 def _ensure(client: Client, chosen: argparse.Namespace, settings: Settings) -> int:
@@ -90,13 +90,13 @@ def _conclude(last: reconcile.Pass) -> int:
     if problem:
         print(f"error: {problem}", file=sys.stderr)
         return 1
-    print("stable")
+    say("stable")
     return 0
 
 
 def _print_step(done: reconcile.Pass) -> None:
     if done.outcome is reconcile.Outcome.DONE and done.decision.step:
-        print(f"{done.decision.step.do}: {done.decision.step.why}", flush=True)
+        say(f"{done.decision.step.do}: {done.decision.step.why}")
 
 
 def _run(client: Client, chosen: argparse.Namespace, settings: Settings, meter: Meter) -> int:

@@ -27,6 +27,7 @@ from descheduler import clearing, removal, run
 from descheduler.clearing import Cleanup
 from policy import names, settings_load
 from policy.mistakes import InvalidSettings
+from policy.printing import say
 from policy.settings import Mode, Settings
 from telemetry import logs
 from telemetry.meter import Meter
@@ -44,8 +45,8 @@ def main(options: argparse.Namespace) -> int:
     client = Client(connection, rate_limit=None, user_agent="spotshift-cleanup")
     try:
         settings = _settings(client, options.namespace)
-        cleanup = Cleanup(client, options.namespace, settings, _tell)
-        _tell(f"cluster {connection.server}")
+        cleanup = Cleanup(client, options.namespace, settings, say)
+        say(f"cluster {connection.server}")
         return _preview(cleanup) if options.dry_run else _clean(cleanup, options)
     except InvalidSettings as unsure:
         where = f"ConfigMap {options.namespace}/{run.CONFIG_MAP}"
@@ -73,20 +74,20 @@ def _clean(cleanup: Cleanup, options: argparse.Namespace) -> int:
     clean = cleanup.sweep()
     cleanup.remove_made()
     if not ended:
-        _tell("moves did not end in time and were cut off: look at the replicas of their workloads")
+        say("moves did not end in time and were cut off: look at the replicas of their workloads")
     if not (stopped and clean):
         return _failed("something of ours is left; run this again")
     cleanup.tell_asked()
-    _tell("nothing of ours is left on nodes, pods and workloads; delete the manifests now")
+    say("nothing of ours is left on nodes, pods and workloads; delete the manifests now")
     return 0
 
 
 def _preview(cleanup: Cleanup) -> int:
     for migration in cleanup.under_way():
         meta = migration["metadata"]
-        _tell(f"podmigrations {meta['namespace']}/{meta['name']}: under way, would be ended")
+        say(f"podmigrations {meta['namespace']}/{meta['name']}: under way, would be ended")
     for request in cleanup.left():
-        _tell(f"would take back {removal.described(request)}")
+        say(f"would take back {removal.described(request)}")
     cleanup.tell_asked()
     return 0
 
@@ -120,13 +121,8 @@ def _settings(client: Client, namespace: str) -> Settings:
         return settings_load.load(text)
     except InvalidSettings as invalid:
         stand_in = settings_load.standing_in(text)
-        _tell(f"the settings have {len(invalid.mistakes)} mistakes; defaults are used, under {stand_in.label_prefix}")
+        say(f"the settings have {len(invalid.mistakes)} mistakes; defaults are used, under {stand_in.label_prefix}")
         return stand_in
-
-
-def _tell(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 def _failed(why: str) -> int:

@@ -1,4 +1,4 @@
-"""The standard output of the commands that only tell something, which may end before they do."""
+"""The standard output of commands, which may end before they do."""
 
 import os
 import sys
@@ -22,6 +22,20 @@ def printed(write: Callable[[], object], code: int = 0) -> int:
         sys.stderr.write(f"error: standard output: {failure.strerror}\n")
         return 1
     return code
+
+
+def say(line: str) -> None:
+    """One line of a command that changes something and finishes that whoever reads; the rest goes nowhere then."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _leave()
+    except OSError as failure:
+        _leave()
+        sys.stderr.write(f"error: standard output: {failure.strerror}\n")
 
 
 def _leave() -> None:

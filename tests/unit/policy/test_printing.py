@@ -1,4 +1,4 @@
-"""Commands that only tell something: nobody reads on, or there is no room."""
+"""Commands whose output nobody reads on, or for which there is no room."""
 
 import os
 import subprocess
@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from policy import printing
 
 ROOT = Path(__file__).parents[3]
 DUMP = "tests/golden/descheduler/cluster.json"
@@ -50,3 +52,36 @@ def test_an_output_that_was_closed_is_left_alone() -> None:
     shell = ["sh", "-c", f"exec '{sys.executable}' -m policy >&-"]
     done = subprocess.run(shell, cwd=ROOT, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+CHANGING = """
+import sys
+from pathlib import Path
+from certs import reconcile
+from certs.__main__ import _print_step
+from tests.unit.certs.simulated import AT_ONCE, Cluster, configuration
+cluster = Cluster()
+cluster.configure(configuration())
+reconcile.settle(cluster, AT_ONCE, cluster.clock, _print_step)
+Path(sys.argv[1]).touch()
+"""
+
+
+def test_who_changes_something_finishes_it_though_nobody_reads(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    assert ended([sys.executable, "-c", CHANGING, str(tmp_path / "done")], writing) == (0, "")
+    assert (tmp_path / "done").exists()
+
+
+def test_what_changes_something_tells_once_that_there_is_no_room(tmp_path: Path) -> None:
+    said = "error: standard output: No space left on device\n"
+    call = [sys.executable, "-c", CHANGING, str(tmp_path / "done")]
+    assert ended(call, os.open("/dev/full", os.O_WRONLY)) == (0, said)
+    assert (tmp_path / "done").exists()
+
+
+def test_lines_come_out_as_they_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+    printing.say("first")
+    printing.say("second")
+    assert capsys.readouterr().out == "first\nsecond\n"
