@@ -12,6 +12,7 @@ from cluster.runtime import Runtime
 from console import screen
 from console.door import Door, Unusable
 from descheduler.tables import Table
+from policy import values
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,13 @@ class Session:
 
     @property
     def namespace(self) -> str:
-        """Where to look for what has a namespace: the flag, then the context."""
-        return self.options.namespace or self.door.namespace
+        """Where to look for what has a namespace: the flag, then the context, which anything may stand in."""
+        if self.options.namespace:
+            return str(self.options.namespace)
+        found = self.door.namespace
+        if not values.is_dns_label(found):
+            raise Unusable(f"the namespace of the context, {found!r}, is not accepted: name another with -n")
+        return found
 
     @property
     def scope(self) -> str | None:

@@ -50,12 +50,12 @@ def cluster(settings: str) -> fake_api.Script:
     return script
 
 
-def run(api: FakeApi, *words: str) -> tuple[Ending, str, str]:
+def run(api: FakeApi, *words: str, context: str = "default") -> tuple[Ending, str, str]:
     """How it ended, and both outputs."""
     chosen: argparse.Namespace = options.parse(["-n", "shop", *words])
     out, err = io.StringIO(), io.StringIO()
     client = api.client(rate_limit=None)
-    session = Session(chosen, out, err, World().runtime, Door(client, api.url, "default"))
+    session = Session(chosen, out, err, World().runtime, Door(client, api.url, context))
     ended = importlib.import_module(f"console.commands.{chosen.command}").run(session)
     return ended, out.getvalue(), err.getvalue()
 
@@ -218,6 +218,17 @@ def test_a_namespace_in_which_nothing_can_be_found_is_told(words: tuple[str, ...
         else:
             with pytest.raises(Unusable, match=r"pod shoppin/shop-0 \(it is in namespace shop, use -n\)"):
                 run(api, "explain", "pod", "shop-0", "-n", "shoppin")
+
+
+@pytest.mark.parametrize(
+    "words", [("migrations",), ("migrate", "web-0"), ("explain", "pod/web-0")], ids=lambda it: it[0]
+)
+def test_a_namespace_that_none_can_bear_is_refused_in_a_context_too(words: tuple[str, ...]) -> None:
+    with fake_api.running() as api:
+        api.script = cluster(HEAD)
+        with pytest.raises(Unusable, match="the namespace of the context, 'BAD_ns', is not accepted: name another"):
+            run(api, "-n", "", *words, context="BAD_ns")
+        assert run(api, "status", context="BAD_ns")[0] is Ending.DONE
 
 
 MARKED = {
