@@ -39,8 +39,7 @@ class Turn:
     @property
     def source(self) -> Pod | None:
         """The original, while it is not being deleted."""
-        found = self.world.source
-        return found if found is not None and found.metadata.deletion_timestamp is None else None
+        return self.world.staying
 
     @property
     def late(self) -> datetime:
@@ -87,8 +86,8 @@ def is_unwanted(world: World) -> bool:
     """Whether the original is gone and nothing was lost: somebody deleted it, or its work was done. A pod that is
     asked to stop and obeys has succeeded as well, whatever it had left to do.
     """
-    source, there = world.source, world.stopping
-    if source is not None and source.metadata.deletion_timestamp is None:
+    if world.staying is not None:
         return False
+    there = world.stopping
     done = there is not None and there.status.phase == "Succeeded" and there.metadata.deletion_timestamp is None
     return done or not world.node_lost

@@ -60,8 +60,7 @@ class Turn:
     @property
     def source(self) -> Pod | None:
         """The original, while it is not being deleted."""
-        found = self.world.source
-        return found if found is not None and found.metadata.deletion_timestamp is None else None
+        return self.world.staying
 
     @property
     def unseen(self) -> bool:

@@ -81,6 +81,12 @@ class World:
     doubles: tuple[Pod, ...] = ()
     """When a Surge is over: pods of the owner that came after it was announced, though the workload may be gone."""
 
+    @property
+    def staying(self) -> Pod | None:
+        """The pod to move, while it is not being deleted."""
+        lives = self.source is not None and self.source.metadata.deletion_timestamp is None
+        return self.source if lives else None
+
 
 def source_of(migration: PodMigration, state: ClusterState) -> Pod | None:
     """The pod the migration is about, as it is now."""
