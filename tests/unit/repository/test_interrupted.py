@@ -20,6 +20,10 @@ LOADING = "import sys, signal\nprint('loading', flush=True)\nsignal.pause()\n"
         ("descheduler", "msgspec"),
         ("certs", "cryptography"),
         ("extender", "msgspec"),
+        ("testbed", "psutil"),
+        ("testbed", "rich"),
+        ("testbed", "urllib3"),
+        ("testbed", "yaml"),
     ],
 )
 def test_an_interrupt_while_loading_ends_it_without_a_traceback(tmp_path: Path, program: str, library: str) -> None:

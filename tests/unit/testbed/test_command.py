@@ -12,7 +12,6 @@ from testbed import command
 from testbed.waiting import eventually
 
 ROOT = Path(__file__).parents[3]
-LOADING = "import signal, sys\nprint('loading', flush=True)\nsignal.pause()\n"
 
 
 @pytest.mark.parametrize("value", ["-5", "nan", "inf", "long"])
@@ -23,26 +22,6 @@ def test_a_pause_that_is_none_is_refused_before_anything_begins(
         command.main(["demo", f"--pause={value}"])
     assert ended.value.code == 2
     assert f"argument --pause: '{value}' is not a number of seconds from 0 to 3600" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("library", ["psutil", "rich", "urllib3", "yaml"])
-def test_an_interrupt_while_loading_ends_it_without_a_traceback(tmp_path: Path, library: str) -> None:
-    """A library that takes for ever to load stands for the first second on a busy machine."""
-    (tmp_path / f"{library}.py").write_text(LOADING)
-    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    with subprocess.Popen(
-        [sys.executable, "-m", "testbed", "status"],
-        cwd=ROOT,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "loading\n"
-        child.send_signal(signal.SIGINT)
-        _, errors = child.communicate(timeout=20)
-    assert (child.returncode, errors) == (-signal.SIGINT, "")
 
 
 def handles(pid: int, number: int) -> bool:
