@@ -21,7 +21,7 @@ import yaml
 from bench import plane
 from bench.interruption import SETTINGS, SYSTEM, TAINT
 from bench.measured import Figures
-from testbed import audit, bed, install, objects
+from testbed import audit, bed, cordons, install, objects
 from testbed.api import Api
 from testbed.bed import ControlPlane
 from testbed.waiting import eventually
@@ -37,13 +37,10 @@ def measure(running: ControlPlane, pods: int) -> Figures:
     made = objects.pool("bench-", on_demand=NODES, spot=NODES, cpu="64", memory="256Gi", pods=str(pods))
     bed.add_nodes(kube, made)
     spot, others = ([it["metadata"]["name"] for it in some] for some in (made[NODES:], made[:NODES]))
-    for name in others:
-        kube.patch("nodes", name, {"spec": {"unschedulable": True}})
     workload = objects.deployment("web", replicas=pods, cpu="10m", memory="8Mi", terminationGracePeriodSeconds=1)
-    kube.create("deployments", workload, "default")
-    _until_ready(kube, spot, pods)
-    for name in others:
-        kube.patch("nodes", name, {"spec": {"unschedulable": None}})
+    with cordons.cordoned(kube, others):
+        kube.create("deployments", workload, "default")
+        _until_ready(kube, spot, pods)
     for name in spot:
         kube.patch("nodes", name, {"spec": {"taints": [TAINT]}})
     _until_ready(kube, [*others, *started_with], pods)

@@ -23,7 +23,7 @@ import urllib3
 import yaml
 
 from bench import peer, plane
-from testbed import bed, install, objects
+from testbed import bed, cordons, install, objects
 from testbed.api import Api, ApiError
 from testbed.bed import ControlPlane
 from testbed.pytest_plugin import make_namespace, remove_namespace
@@ -188,8 +188,7 @@ class Stage:
         scheduler while it does not, would be two different scenes.
         """
         others = [it["metadata"]["name"] for it in self.kube.list("nodes") if it["metadata"]["name"] != lost]
-        for name in others:
-            self.kube.patch("nodes", name, {"spec": {"unschedulable": True}})
+        cordons.cordon(self.kube, others)
         for app, replicas in self.sizes.apps.items():
             body = objects.deployment(app, replicas=replicas, annotations=START)
             self.kube.create("deployments", body, namespace)
@@ -200,8 +199,7 @@ class Stage:
             timeout=120,
             what="all pods Ready",
         )
-        for name in others:
-            self.kube.patch("nodes", name, {"spec": {"unschedulable": None}})
+        cordons.uncordon(self.kube, others)
         eventually(  # the taint goes a moment after the cordon, and until then the node is no target
             lambda: [it["metadata"]["name"] for it in self.kube.list("nodes") if it["spec"].get("taints")],
             until=lambda closed: not closed,

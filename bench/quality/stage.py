@@ -14,7 +14,7 @@ import yaml
 from bench import peer, plane
 from bench.quality import scene
 from bench.quality.scene import Line, Scene, Sizes
-from testbed import api, bed, install, objects, process
+from testbed import api, bed, cordons, install, objects, process
 from testbed.api import Api, ApiError, Object
 from testbed.bed import ControlPlane
 from testbed.waiting import eventually
@@ -46,7 +46,7 @@ class Stage:
 
     def lay_out(self, wanted: Scene, *, prefers_hot: bool) -> None:
         """Bind every pod to its node by hand. The nodes are cordoned meanwhile, so that the scheduler does not."""
-        self._cordon(cordoned=True)
+        cordons.cordon(self.kube, scene.names(self.sizes))
         for workload in wanted.workloads:
             self.kube.create("deployments", workload.body(prefers_hot=prefers_hot), NAMESPACE)
         found = eventually(
@@ -61,7 +61,7 @@ class Stage:
         pairs = [pair for it in wanted.workloads for pair in zip(by_app[it.name], it.nodes, strict=True)]
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda pair: self._bind(*pair), pairs))
-        self._cordon(cordoned=False)
+        cordons.uncordon(self.kube, scene.names(self.sizes))
         eventually(
             lambda: self.kube.list("pods", NAMESPACE),
             until=lambda pods: len(pods) == wanted.pods and all(map(objects.is_ready, pods)),
@@ -103,10 +103,6 @@ class Stage:
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
         self.kube.request("POST", api.path("pods", pod, NAMESPACE) + "/binding", body=body)
-
-    def _cordon(self, *, cordoned: bool) -> None:
-        for name in scene.names(self.sizes):
-            self.kube.patch("nodes", name, {"spec": {"unschedulable": cordoned or None}})
 
 
 def _peer_policy(line: Line) -> dict[str, Any]:
